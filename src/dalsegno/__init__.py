@@ -1,0 +1,1 @@
+"""The continuity layer for LLM agents."""

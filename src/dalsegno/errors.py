@@ -1,0 +1,210 @@
+"""One tree of errors, grouped by what the caller should do.
+
+Rules of this module:
+
+* A family answers "what now?": `Misuse` fix the call, `Conflict` reload and retry, `Missing` look for the
+  right id, `Refused` ask for the right or change the data, `Damaged` stop and run `dalsegno check`,
+  `StoreError` look at the database.
+* A message names the place and ends with the next step. Data a program may want is an attribute.
+* Driver errors never leave the store: they are chained as `__cause__` of one of these.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointNotFound",
+    "Conflict",
+    "Damaged",
+    "DalsegnoError",
+    "GraphChanged",
+    "HeadMoved",
+    "InputOnResume",
+    "InputOverUnfinished",
+    "LeaseHeld",
+    "LeaseLost",
+    "Misuse",
+    "Missing",
+    "NotADatabase",
+    "NotSerializable",
+    "Refused",
+    "SchemaNewer",
+    "StateFromFuture",
+    "StateShapeError",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "ThreadDeleted",
+    "ThreadExists",
+    "ThreadNotFound",
+    "TranscriptError",
+    "UnknownType",
+]
+
+
+class DalsegnoError(Exception):
+    """Root of every error raised on purpose by this package."""
+
+
+# --- fix the call -------------------------------------------------------------------------------
+
+
+class Misuse(DalsegnoError, ValueError):
+    """The call itself is wrong; nothing was read or written."""
+
+
+class InputOnResume(Misuse):
+    """A resume was given a fresh input; it would have been stacked on the interrupted state."""
+
+
+class InputOverUnfinished(Misuse):
+    """A new input was given to a thread whose head still has steps to run."""
+
+
+class NotSerializable(Misuse, TypeError):
+    """A value in the state, metadata or a write cannot be stored exactly; nothing was written.
+
+    Attributes:
+        path: where the value stands, such as `state.sender` or `messages[3].content`.
+        type_name: the value's type.
+    """
+
+    def __init__(self, path: str, type_name: str, hint: str) -> None:
+        super().__init__(f"{path} ({type_name}): {hint}")
+        self.path = path
+        self.type_name = type_name
+
+
+class TranscriptError(Misuse):
+    """A file to import is not a transcript this version can read; nothing was written."""
+
+
+# --- reload and retry -----------------------------------------------------------------------------
+
+
+class Conflict(DalsegnoError):
+    """Someone else wrote first; nothing of this write was stored. Reload and decide again."""
+
+
+class HeadMoved(Conflict):
+    """The head the writer saw is no longer the thread's head.
+
+    Attributes:
+        thread_id: the thread written to.
+        expected: checkpoint id the writer started from, or None for a new thread.
+        found: checkpoint id that is the head now.
+    """
+
+    def __init__(self, thread_id: str, *, expected: str | None, found: str | None) -> None:
+        super().__init__(
+            f"thread {thread_id!r}: this writer continued from checkpoint {expected or '(none)'}, but the head is "
+            f"{found or '(none)'} now; nothing of this write was stored. Load the thread again and repeat the input."
+        )
+        self.thread_id = thread_id
+        self.expected = expected
+        self.found = found
+
+
+class LeaseHeld(Conflict):
+    """Another run holds the lease on this thread."""
+
+
+class LeaseLost(Conflict):
+    """The writer's lease has passed to someone else; its writes are refused."""
+
+
+# --- look for the right id ------------------------------------------------------------------------
+
+
+class Missing(DalsegnoError, LookupError):
+    """What was asked for is not there (or not yours, which reads the same)."""
+
+
+class ThreadNotFound(Missing):
+    """No thread of this id for this tenant and user."""
+
+
+class CheckpointNotFound(Missing):
+    """The thread has no checkpoint of this id."""
+
+
+# --- rights, ownership, gates ---------------------------------------------------------------------
+
+
+class Refused(DalsegnoError):
+    """Understood and not allowed; nothing was changed."""
+
+
+class ThreadDeleted(Refused):
+    """The thread was deleted; a late write does not bring it back."""
+
+
+class ThreadExists(Refused):
+    """The target thread of a copy or import already holds something."""
+
+
+class GraphChanged(Refused):
+    """The run waits for a node that the graph no longer has; resuming would silently do nothing."""
+
+
+class StateFromFuture(Refused):
+    """The stored state was written by a newer schema version than this code knows."""
+
+
+class StateShapeError(Refused):
+    """A required field is missing after migration.
+
+    Attributes:
+        path: the missing field, such as `attachments[0].ref`.
+    """
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class UnknownType(Refused):
+    """Stored data names a type that is not registered in this process; it is never imported by name."""
+
+
+# --- stop and check -------------------------------------------------------------------------------
+
+
+class Damaged(DalsegnoError):
+    """Stored data contradicts itself.
+
+    Attributes:
+        place: what is damaged (thread, checkpoint, item).
+        expected: what should stand there.
+        found: what stands there.
+    """
+
+    def __init__(self, place: str, *, expected: object = None, found: object = None) -> None:
+        super().__init__(
+            f"{place}: expected {expected!r}, found {found!r}; stop writing and run `dalsegno check` on this database."
+        )
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+
+# --- the database ---------------------------------------------------------------------------------
+
+
+class StoreError(DalsegnoError):
+    """The database refused or failed."""
+
+
+class StoreUnavailable(StoreError):
+    """The database could not be reached or went away; the outcome of a write is unknown: read before repeating."""
+
+
+class NotADatabase(StoreError):
+    """The file or server at this URL is not a database dalsegno can use."""
+
+
+class StoreFull(StoreError):
+    """The disk is full; the write was rolled back whole."""
+
+
+class SchemaNewer(StoreError):
+    """The database was written by a newer dalsegno; this one will not touch it."""
