@@ -1,0 +1,80 @@
+"""What the rooms above promise each other.
+
+Rules of this module:
+
+* A store operation is a *generator*: it yields a `Step` (or a batch of them) and receives the rows; its return
+  value is the operation's result. The same body serves the sync and the async face; no operation is written twice.
+* A `Step` names a statement in the store's `queries.sql`. The names, parameters and columns are the contract
+  between services and stores; a test proves that every store defines the same names with the same parameters.
+* An operation is handed over as a *factory*, because a store may run it again from the start: after a rollback
+  that a lost connection forced, or never. Generators therefore change nothing but through the steps they yield.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store"]
+
+R = TypeVar("R")
+
+type Params = Mapping[str, Any]
+type Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One named statement with its parameters.
+
+    Attributes:
+        name: name in `queries.sql`.
+        params: one mapping, or a sequence of mappings to run the statement once for each (no rows come back).
+    """
+
+    name: str
+    params: Params | Sequence[Params]
+
+
+type Batch = tuple[Step, ...]
+"""Steps whose rows nobody needs; a store may send them in one go. The answer to a batch is an empty list."""
+
+type Op[R] = Generator[Step | Batch, Rows, R]
+type OpFactory[R] = Callable[[], Op[R]]
+
+
+class Store(Protocol):
+    """A database that runs operations, each in one transaction.
+
+    `run` and `arun` give the same guarantees; both may be used on one object at the same time.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where the store is, without secrets; for messages."""
+
+    def run(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
+        """Run an operation in one transaction and return its result.
+
+        Args:
+            factory: makes the operation; called again when the transaction is rolled back by a lost connection
+                before its commit was sent.
+            write: True takes the store's write path: all or nothing, durable on return.
+            key: writes under one key may share a commit (they queue behind each other anyway, such as writes to
+                one thread); each still succeeds or fails alone.
+
+        Raises:
+            StoreUnavailable: the database could not be reached; for a write the outcome is unknown.
+            StoreFull: the disk is full; nothing of the write was kept.
+            Damaged: the database file is torn.
+        """
+
+    async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
+        """The same as `run`, without blocking the event loop."""
+
+    def close(self) -> None:
+        """Let go of every connection. Closing twice is fine."""
+
+    async def aclose(self) -> None:
+        """The same as `close`, for use inside an event loop."""

@@ -1,0 +1,42 @@
+"""The two drivers: what turns an operation's steps into statements, waiting or awaiting.
+
+An operation may catch an error a step raised (it is thrown into the generator where it stands), so that one body
+decides what a broken step means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from dalsegno.contracts import Batch, Op, Rows, Step
+
+__all__ = ["adrive", "drive"]
+
+R = TypeVar("R")
+
+
+def drive(op: Op[R], execute: Callable[[Step | Batch], Rows]) -> R:
+    """Run an operation to its end with a function that executes one step."""
+    try:
+        step = next(op)
+        while True:
+            step = op.send(execute(step))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    finally:
+        op.close()
+
+
+async def adrive(op: Op[R], execute: Callable[[Step | Batch], Awaitable[Rows]]) -> R:
+    """Run an operation to its end with a coroutine function that executes one step."""
+    try:
+        step = next(op)
+        while True:
+            step = op.send(await execute(step))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    finally:
+        op.close()

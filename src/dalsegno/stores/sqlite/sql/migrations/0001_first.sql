@@ -1,0 +1,148 @@
+-- dalsegno, format 1, SQLite. See FORMAT.md for what each column means.
+-- Times are microseconds since 1970-01-01 UTC. JSON stands in TEXT columns.
+
+CREATE TABLE ds_meta (
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE ds_tenants (
+  tenant INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE ds_threads (
+  thread       INTEGER PRIMARY KEY,
+  tenant       INTEGER NOT NULL,
+  name         TEXT    NOT NULL,
+  owner        TEXT,
+  created_at   INTEGER NOT NULL,
+  updated_at   INTEGER NOT NULL,
+  deleted_at   INTEGER,
+  events       INTEGER NOT NULL DEFAULT 0,
+  pool         INTEGER NOT NULL DEFAULT 0,
+  lanes        INTEGER NOT NULL DEFAULT 0,
+  checkpoints  INTEGER NOT NULL DEFAULT 0,
+  branches     INTEGER NOT NULL DEFAULT 0,
+  namespaces   INTEGER NOT NULL DEFAULT 0,
+  fence        INTEGER NOT NULL DEFAULT 0,
+  lease_holder TEXT,
+  lease_until  INTEGER,
+  UNIQUE (tenant, name)
+);
+
+CREATE TABLE ds_namespaces (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  ns     INTEGER NOT NULL,
+  name   TEXT    NOT NULL,
+  head   INTEGER,
+  PRIMARY KEY (tenant, thread, ns),
+  UNIQUE (tenant, thread, name)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_branches (
+  tenant    INTEGER NOT NULL,
+  thread    INTEGER NOT NULL,
+  branch    INTEGER NOT NULL,
+  parent    INTEGER,
+  forked_at INTEGER,
+  PRIMARY KEY (tenant, thread, branch)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_items (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  lane   INTEGER NOT NULL,
+  pos    INTEGER NOT NULL,
+  digest BLOB,
+  body   TEXT NOT NULL,
+  PRIMARY KEY (tenant, thread, lane, pos)
+);
+
+CREATE INDEX ds_items_digest ON ds_items (tenant, thread, digest) WHERE digest IS NOT NULL;
+
+CREATE TABLE ds_blobs (
+  tenant INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  body   TEXT    NOT NULL,
+  PRIMARY KEY (tenant, digest)
+);
+
+CREATE TABLE ds_blob_refs (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  PRIMARY KEY (tenant, thread, digest)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
+
+CREATE TABLE ds_checkpoints (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  ckpt       INTEGER NOT NULL,
+  ns         INTEGER NOT NULL,
+  id         BLOB    NOT NULL,
+  parent     INTEGER,
+  branch     INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  source     INTEGER,
+  step       INTEGER,
+  version    INTEGER,
+  run        TEXT,
+  meta       INTEGER,
+  shape      INTEGER,
+  graph      INTEGER,
+  frame      TEXT,
+  state      TEXT,
+  PRIMARY KEY (tenant, thread, ckpt)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX ds_checkpoints_id ON ds_checkpoints (tenant, thread, id, ns);
+CREATE INDEX ds_checkpoints_run ON ds_checkpoints (tenant, run) WHERE run IS NOT NULL;
+
+CREATE TABLE ds_writes (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  ckpt   INTEGER NOT NULL,
+  task   BLOB    NOT NULL,
+  path   TEXT    NOT NULL,
+  body   TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, ckpt, task)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_events (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  kind   INTEGER NOT NULL,
+  author TEXT    NOT NULL,
+  at     INTEGER NOT NULL,
+  branch INTEGER NOT NULL,
+  ckpt   INTEGER,
+  mark   INTEGER,
+  lane   INTEGER NOT NULL,
+  pos    INTEGER NOT NULL,
+  terms  BLOB    NOT NULL,
+  PRIMARY KEY (tenant, thread, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
+
+-- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
+CREATE VIEW graph_checkpoints AS
+SELECT
+  t.name AS thread_id,
+  lower(substr(hex(c.id), 1, 8) || '-' || substr(hex(c.id), 9, 4) || '-' || substr(hex(c.id), 13, 4) || '-'
+        || substr(hex(c.id), 17, 4) || '-' || substr(hex(c.id), 21)) AS checkpoint_id,
+  lower(substr(hex(p.id), 1, 8) || '-' || substr(hex(p.id), 9, 4) || '-' || substr(hex(p.id), 13, 4) || '-'
+        || substr(hex(p.id), 17, 4) || '-' || substr(hex(p.id), 21)) AS parent_id,
+  n.name AS namespace,
+  c.state AS state,
+  strftime('%Y-%m-%dT%H:%M:%f', c.created_at / 1000000.0, 'unixepoch') || '+00:00' AS created_at
+FROM ds_checkpoints c
+JOIN ds_threads t ON t.thread = c.thread
+JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+WHERE c.state IS NOT NULL;

@@ -1,0 +1,357 @@
+-- Statements of the SQLite store. Names, parameters and columns are the contract of dalsegno.contracts.
+
+-- name: tenant_add
+INSERT INTO ds_tenants (name) VALUES (:name) ON CONFLICT DO NOTHING;
+
+-- name: tenant_find
+SELECT tenant FROM ds_tenants WHERE name = :name;
+
+-- name: now
+SELECT CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER);
+
+-- name: thread_add
+INSERT INTO ds_threads (tenant, name, owner, created_at, updated_at)
+VALUES (:tenant, :name, :owner, :now, :now)
+ON CONFLICT DO NOTHING;
+
+-- name: thread_lock
+SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+FROM ds_threads WHERE tenant = :tenant AND name = :name;
+
+-- name: thread_find
+SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+FROM ds_threads WHERE tenant = :tenant AND name = :name;
+
+-- name: thread_save
+UPDATE ds_threads
+SET events = :events, pool = :pool, lanes = :lanes, checkpoints = :checkpoints, branches = :branches,
+    namespaces = :namespaces, updated_at = :now
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: thread_tombstone
+UPDATE ds_threads SET deleted_at = :now, updated_at = :now, lease_holder = NULL, lease_until = NULL
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: thread_reopen
+UPDATE ds_threads SET deleted_at = NULL, updated_at = :now WHERE tenant = :tenant AND thread = :thread;
+
+-- name: thread_lease
+UPDATE ds_threads SET fence = :fence, lease_holder = :holder, lease_until = :until
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: threads_page
+SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+       (SELECT count(*) FROM ds_checkpoints c
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:deleted OR t.deleted_at IS NULL)
+  AND (:after IS NULL OR t.name > :after)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: thread_names
+SELECT t.name FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL
+ORDER BY t.updated_at DESC, t.thread DESC;
+
+-- name: thread_bytes
+SELECT coalesce((SELECT sum(length(CAST(body AS BLOB))) FROM ds_items WHERE tenant = :tenant AND thread = :thread), 0)
+     + coalesce((SELECT sum(length(CAST(state AS BLOB)) + length(CAST(frame AS BLOB))) FROM ds_checkpoints
+                 WHERE tenant = :tenant AND thread = :thread), 0)
+     + coalesce((SELECT sum(length(CAST(body AS BLOB))) FROM ds_writes
+                 WHERE tenant = :tenant AND thread = :thread), 0);
+
+-- name: namespace_find
+SELECT n.ns, n.head, c.id FROM ds_namespaces n
+LEFT JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+WHERE n.tenant = :tenant AND n.thread = :thread AND n.name = :name;
+
+-- name: namespace_add
+INSERT INTO ds_namespaces (tenant, thread, ns, name, head) VALUES (:tenant, :thread, :ns, :name, NULL);
+
+-- name: namespace_head
+UPDATE ds_namespaces SET head = :head WHERE tenant = :tenant AND thread = :thread AND ns = :ns;
+
+-- name: namespaces_rewind
+UPDATE ds_namespaces
+SET head = (SELECT max(c.ckpt) FROM ds_checkpoints c
+            WHERE c.tenant = ds_namespaces.tenant AND c.thread = ds_namespaces.thread AND c.ns = ds_namespaces.ns
+              AND c.state IS NOT NULL)
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: namespaces_of
+SELECT ns, name, head FROM ds_namespaces WHERE tenant = :tenant AND thread = :thread ORDER BY ns;
+
+-- name: branch_add
+INSERT INTO ds_branches (tenant, thread, branch, parent, forked_at)
+VALUES (:tenant, :thread, :branch, :parent, :forked_at);
+
+-- name: branches_of
+SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thread = :thread ORDER BY branch;
+
+-- name: checkpoints_named
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.ns
+FROM ds_checkpoints c
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns;
+
+-- name: checkpoint_branch
+SELECT branch, ckpt FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread AND id = :id AND ns = :ns;
+
+-- name: checkpoint_add
+INSERT INTO ds_checkpoints
+  (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+   state)
+VALUES
+  (:tenant, :thread, :ckpt, :ns, :id, :parent, :branch, :created_at, :source, :step, :version, :run, :meta, :shape,
+   :graph, :frame, :state)
+ON CONFLICT (tenant, thread, ckpt) DO UPDATE SET
+  parent = excluded.parent, branch = excluded.branch, created_at = excluded.created_at, source = excluded.source,
+  step = excluded.step, version = excluded.version, run = excluded.run, meta = excluded.meta,
+  shape = excluded.shape, graph = excluded.graph, frame = excluded.frame, state = excluded.state;
+
+-- name: checkpoint_announce
+INSERT INTO ds_checkpoints (tenant, thread, ckpt, ns, id, branch, created_at)
+VALUES (:tenant, :thread, :ckpt, :ns, :id, 0, :created_at);
+
+-- name: checkpoint_reseat
+UPDATE ds_checkpoints SET ckpt = :to WHERE tenant = :tenant AND thread = :thread AND ckpt = :ckpt;
+
+-- name: writes_reseat
+UPDATE ds_writes SET ckpt = :to WHERE tenant = :tenant AND thread = :thread AND ckpt = :ckpt;
+
+-- name: checkpoint_head
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
+
+-- name: checkpoint_by_id
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = :id AND c.ns = n.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL;
+
+-- name: checkpoints_page
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
+JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL
+  AND (:ns IS NULL OR n.name = :ns) AND (:before IS NULL OR c.ckpt < :before)
+ORDER BY c.ckpt DESC
+LIMIT :limit;
+
+-- name: checkpoints_lineage
+WITH RECURSIVE line (ckpt, depth) AS (
+  SELECT :ckpt, 0
+  UNION ALL
+  SELECT c.parent, line.depth + 1 FROM line
+  JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
+  WHERE c.parent IS NOT NULL AND line.depth < :limit
+)
+SELECT c.ckpt, c.parent, c.state FROM line
+JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
+WHERE c.state IS NOT NULL
+ORDER BY line.depth;
+
+-- name: checkpoints_all
+SELECT ckpt, ns, id, parent, branch, meta, shape, graph, frame, state, step, source, run FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt;
+
+-- name: checkpoints_of_runs
+SELECT t.name, c.ckpt FROM ds_checkpoints c
+JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
+WHERE c.tenant = :tenant AND c.run IN (SELECT value FROM json_each(:runs))
+ORDER BY t.name, c.ckpt;
+
+-- name: checkpoints_drop
+DELETE FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread AND ckpt IN (SELECT value FROM json_each(:ckpts));
+
+-- name: checkpoints_orphan
+UPDATE ds_checkpoints SET parent = NULL
+WHERE tenant = :tenant AND thread = :thread AND parent IN (SELECT value FROM json_each(:ckpts));
+
+-- name: writes_drop
+DELETE FROM ds_writes
+WHERE tenant = :tenant AND thread = :thread AND ckpt IN (SELECT value FROM json_each(:ckpts));
+
+-- name: write_find
+SELECT path, body FROM ds_writes WHERE tenant = :tenant AND thread = :thread AND ckpt = :ckpt AND task = :task;
+
+-- name: write_save
+INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)
+VALUES (:tenant, :thread, :ckpt, :task, :path, :body)
+ON CONFLICT (tenant, thread, ckpt, task) DO UPDATE SET path = excluded.path, body = excluded.body;
+
+-- name: writes_of
+SELECT ckpt, task, path, body FROM ds_writes
+WHERE tenant = :tenant AND thread = :thread AND ckpt IN (SELECT value FROM json_each(:ckpts));
+
+-- name: writes_all
+SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt, task;
+
+-- name: pool_find
+SELECT i.digest, i.pos FROM ds_items i
+WHERE i.tenant = :tenant AND i.thread = :thread AND i.digest IN (:d0, :d1, :d2, :d3, :d4, :d5, :d6, :d7);
+
+-- name: lane_tails
+SELECT l.value, (SELECT max(i.pos) FROM ds_items i
+                 WHERE i.tenant = :tenant AND i.thread = :thread AND i.lane = l.value)
+FROM json_each(:lanes) l;
+
+-- name: item_add
+INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
+VALUES (:tenant, :thread, :lane, :pos, :digest, :body);
+
+-- name: items_in
+SELECT DISTINCT i.lane, i.pos, i.body FROM json_each(:ranges) r
+JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
+ AND i.pos BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
+
+-- name: items_all
+SELECT lane, pos, digest, body FROM ds_items
+WHERE tenant = :tenant AND thread = :thread ORDER BY lane, pos;
+
+-- name: item_drop
+DELETE FROM ds_items WHERE tenant = :tenant AND thread = :thread AND lane = :lane AND pos BETWEEN :first AND :last;
+
+-- name: item_blank
+UPDATE ds_items SET body = 'null', digest = NULL
+WHERE tenant = :tenant AND thread = :thread AND lane = :lane AND pos = :pos;
+
+-- name: blob_add
+INSERT INTO ds_blobs (tenant, digest, body) VALUES (:tenant, :digest, :body) ON CONFLICT DO NOTHING;
+
+-- name: blob_ref_add
+INSERT INTO ds_blob_refs (tenant, thread, digest) VALUES (:tenant, :thread, :digest) ON CONFLICT DO NOTHING;
+
+-- name: blob_get
+SELECT body FROM ds_blobs WHERE tenant = :tenant AND digest = :digest;
+
+-- name: blob_refs_of
+SELECT r.digest, b.digest IS NOT NULL FROM ds_blob_refs r
+LEFT JOIN ds_blobs b ON b.tenant = r.tenant AND b.digest = r.digest
+WHERE r.tenant = :tenant AND r.thread = :thread;
+
+-- name: blob_ref_drop
+DELETE FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread AND digest = :digest;
+
+-- name: blob_drop
+DELETE FROM ds_blobs WHERE tenant = :tenant AND digest = :digest
+  AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = :tenant AND r.digest = :digest);
+
+-- name: event_add
+INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
+VALUES (:tenant, :thread, :seq, :kind, :author, :at, :branch, :ckpt, :mark, :lane, :pos, :terms);
+
+-- name: events_marked
+SELECT e.seq, e.kind, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
+JOIN json_each(:marks) m ON e.mark = m.value
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread
+ORDER BY e.seq;
+
+-- name: events_page
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND (json_extract(s.value, '$[1]') IS NULL OR coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]'))
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after
+ORDER BY e.seq
+LIMIT :limit;
+
+-- name: events_matching
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND (json_extract(s.value, '$[1]') IS NULL OR coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]'))
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread
+  AND (length(e.terms) = 0
+       OR (instr(e.terms, :t0) AND instr(e.terms, :t1) AND instr(e.terms, :t2) AND instr(e.terms, :t3)
+           AND instr(e.terms, :t4) AND instr(e.terms, :t5) AND instr(e.terms, :t6) AND instr(e.terms, :t7)))
+ORDER BY e.seq DESC
+LIMIT :limit;
+
+-- name: events_all
+SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
+WHERE tenant = :tenant AND thread = :thread ORDER BY seq;
+
+-- name: wipe_items
+DELETE FROM ds_items WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_checkpoints
+DELETE FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_writes
+DELETE FROM ds_writes WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_events
+DELETE FROM ds_events WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_branches
+DELETE FROM ds_branches WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_namespaces
+DELETE FROM ds_namespaces WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_blob_refs
+DELETE FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_namespaces
+INSERT INTO ds_namespaces (tenant, thread, ns, name, head)
+SELECT tenant, :to, ns, name, head FROM ds_namespaces WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_branches
+INSERT INTO ds_branches (tenant, thread, branch, parent, forked_at)
+SELECT tenant, :to, branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_items
+INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
+SELECT tenant, :to, lane, pos, digest, body FROM ds_items WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_checkpoints
+INSERT INTO ds_checkpoints
+  (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+   state)
+SELECT tenant, :to, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+       state
+FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_writes
+INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)
+SELECT tenant, :to, ckpt, task, path, body FROM ds_writes WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_events
+INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
+SELECT tenant, :to, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms
+FROM ds_events WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_blob_refs
+INSERT INTO ds_blob_refs (tenant, thread, digest)
+SELECT tenant, :to, digest FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;

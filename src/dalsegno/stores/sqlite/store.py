@@ -1,0 +1,260 @@
+"""The SQLite store: one file that several threads and processes share, or one database in memory.
+
+Rules of this module:
+
+* WAL, `synchronous=FULL`: a commit that returned survives a power cut. Writers take `BEGIN IMMEDIATE`, so two
+  processes queue on the file's lock instead of failing half-way.
+* One connection writes, guarded by group commit; readers have their own, each operation on one snapshot.
+* Driver errors end here: every one becomes a `dalsegno.errors.StoreError` or `Damaged` with its cause chained.
+* A file that is not a database, or one of a newer format, is refused untouched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dalsegno import errors
+from dalsegno.contracts import Batch, OpFactory, Rows, Step
+from dalsegno.stores.commits import Commits, Outcome
+from dalsegno.stores.drive import drive
+from dalsegno.stores.sqlite.setup import prepare
+from dalsegno.stores.statements import load_statements
+
+__all__ = ["SqliteStore"]
+
+R = TypeVar("R")
+
+_BUSY_SECONDS = 60.0
+
+
+class SqliteStore:
+    """A `dalsegno.contracts.Store` over one SQLite file.
+
+    Args:
+        path: file to open or create; None keeps everything in memory until `close`.
+        create: False refuses a file that does not exist.
+        synchronous: SQLite's setting for commits, `FULL` (default: durable on return) or `NORMAL`
+            (a power cut may lose the newest commits, never damage the file).
+    """
+
+    def __init__(self, path: Path | None, *, create: bool = True, synchronous: str = "FULL") -> None:
+        if synchronous not in ("FULL", "NORMAL"):
+            msg = f"synchronous={synchronous!r}: use FULL or NORMAL"
+            raise errors.Misuse(msg)
+        self._path = path
+        self._synchronous = synchronous
+        self._statements = load_statements("dalsegno.stores.sqlite")
+        self._commits = Commits(self._run_group)
+        self._lock = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
+        self._pid = os.getpid()
+        self._closed = False
+        if path is not None:
+            _check_place(path, create=create)
+        with self._boundary():
+            self._writer = self._open()
+            try:
+                prepare(self._writer, in_memory=path is None)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    @property
+    def url(self) -> str:
+        """The URL this store answers to."""
+        return "memory://" if self._path is None else f"sqlite:///{self._path}"
+
+    def run(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:  # noqa: ARG002 - one writer: one line
+        """Run an operation; see `dalsegno.contracts.Store.run`."""
+        self._alive()
+        if write:
+            result: R = self._commits.run(factory, None)
+            return result
+        if self._path is None:
+            with self._lock, self._boundary():
+                return drive(factory(), self._step_with(self._main()))
+        return self._read(factory)
+
+    async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
+        """Run an operation in a worker thread; see `dalsegno.contracts.Store.arun`."""
+        return await asyncio.to_thread(self.run, factory, write=write, key=key)
+
+    def close(self) -> None:
+        """Close every connection; the last one to close a file folds its WAL back."""
+        with self._lock:
+            self._closed = True
+            for connection in (*self._readers, *([self._writer] if self._writer else [])):
+                connection.close()
+            self._readers.clear()
+            self._writer = None
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await asyncio.to_thread(self.close)
+
+    # --- transactions
+
+    def _read(self, factory: OpFactory[R]) -> R:
+        with self._boundary():
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                result = drive(factory(), self._step_with(connection))
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()
+                raise
+            with self._lock:
+                if self._closed or len(self._readers) >= 8:
+                    connection.close()
+                else:
+                    self._readers.append(connection)
+            return result
+
+    def _run_group(self, group: list[Outcome]) -> None:
+        with self._lock, self._boundary():
+            connection = self._main()
+            step = self._step_with(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for outcome in group:
+                    if len(group) > 1:
+                        connection.execute("SAVEPOINT one")
+                    try:
+                        outcome.result = drive(outcome.factory(), step)
+                    except sqlite3.Error as error:
+                        if len(group) == 1 or not connection.in_transaction:
+                            raise
+                        outcome.error = _translate(error)
+                    except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
+                        outcome.error = error
+                    if len(group) > 1:
+                        connection.execute("ROLLBACK TO one" if outcome.error else "RELEASE one")
+                if len(group) == 1 and group[0].error is not None:
+                    connection.execute("ROLLBACK")
+                else:
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _step_with(self, connection: sqlite3.Connection) -> Any:
+        statements = self._statements
+
+        def execute(step: Step) -> Rows:
+            sql = statements[step.name]
+            if isinstance(step.params, (list, tuple)):
+                connection.executemany(sql, step.params)
+                return []
+            return connection.execute(sql, step.params).fetchall()
+
+        def run(step: Step | Batch) -> Rows:
+            if isinstance(step, Step):
+                return execute(step)
+            for one in step:
+                execute(one)
+            return []
+
+        return run
+
+    # --- connections
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            ":memory:" if self._path is None else self._path,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA cache_size = -16384")
+        return connection
+
+    def _main(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = self._open()
+        return self._writer
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._readers:
+                return self._readers.pop()
+        return self._open()
+
+    def _alive(self) -> None:
+        if self._closed:
+            msg = f"{self.url} is closed; connect again"
+            raise errors.Misuse(msg)
+        if self._pid != os.getpid() and self._path is not None:
+            # A forked child must not touch its parent's connections, not even to close them.
+            self._pid = os.getpid()
+            self._lock = threading.RLock()
+            self._commits = Commits(self._run_group)
+            self._writer, self._readers = None, []
+
+    @contextmanager
+    def _boundary(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _translate(error, self.url) from error
+
+
+def _check_place(path: Path, *, create: bool) -> None:
+    if path.is_dir():
+        msg = f"{path} is a folder; give the database a file name, such as {path / 'agents.db'}"
+        raise errors.NotADatabase(msg)
+    if not path.exists():
+        if not create:
+            msg = f"{path} does not exist; check the path, or connect with create=True to make a new database"
+            raise errors.NotADatabase(msg)
+        if not path.parent.is_dir():
+            msg = f"{path.parent} does not exist; create the folder first"
+            raise errors.NotADatabase(msg)
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}); check its owner and mode"
+        raise errors.NotADatabase(msg) from error
+    if head and head != b"SQLite format 3\x00":
+        msg = f"{path} is not an SQLite database; nothing was changed. Check the path"
+        raise errors.NotADatabase(msg)
+
+
+def _translate(error: sqlite3.Error, url: str = "the database") -> errors.DalsegnoError:
+    """Turn a driver error into the family that says what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) or 0
+    match code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return errors.StoreFull(f"{url}: the disk is full; nothing of this write was kept. Free space and repeat it.")
+        case sqlite3.SQLITE_CORRUPT:
+            return errors.Damaged(url, expected="a sound SQLite file", found=str(error))
+        case sqlite3.SQLITE_NOTADB:
+            return errors.NotADatabase(f"{url} is not an SQLite database ({error}); nothing was changed. Check the path.")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return errors.StoreUnavailable(
+                f"{url}: another process has held the write lock for {_BUSY_SECONDS:.0f} s; nothing was written. "
+                "Look for a stuck writer and repeat."
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return errors.StoreError(f"{url} is read-only; nothing was written. Check the owner and mode of the file.")
+        case sqlite3.SQLITE_CANTOPEN:
+            return errors.StoreUnavailable(f"{url} cannot be opened ({error}); check the path and its folder's mode.")
+        case sqlite3.SQLITE_IOERR:
+            return errors.StoreUnavailable(f"{url}: the disk failed ({error}); read before repeating a write.")
+    return errors.StoreError(f"{url}: {type(error).__name__}: {error}; run `dalsegno check` if it persists.")
+
+
