@@ -18,13 +18,17 @@ Rules of this module:
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zlib import crc32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["ALWAYS", "MAX_CODES", "Query", "fold", "query", "signature", "terms"]
 
@@ -80,10 +84,10 @@ def fold(text: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """The distinct terms of a text, in order of first appearance.
+    r"""The distinct terms of a text, in order of first appearance.
 
     Words and numbers as they stand between other characters; a word mixing letters and digits also by its parts
-    (`SO20260901` gives `so20260901`, `so`, `20260901`); words joined by one of `-_./@:#&+'\\` also as a whole
+    (`SO20260901` gives `so20260901`, `so`, `20260901`); words joined by one of `-_./@:#&+'\` also as a whole
     (`wx-123`, `report_final.pdf`); grouped digits also as one number; other scripts as overlapping pairs of
     characters, and a single character only where it stands alone.
     """
@@ -202,7 +206,7 @@ def _atoms(folded: str, *, parts: bool = True) -> Iterator[str]:
             elif len(stretch) == 1:
                 yield stretch
             else:
-                yield from map("".join, zip(stretch, stretch[1:], strict=False))
+                yield from map("".join, itertools.pairwise(stretch))
     if parts and "," in folded:
         for number in _NUMBER.findall(folded):
             yield number.replace(",", "")
