@@ -1,0 +1,82 @@
+"""Claim: the byte bounds hold, and the programs in bench/ measure what they say and break when a bound does.
+
+Bytes are the same on every machine, so they are asserted here; times are compared as ratios by bench/ alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bench import attachments, cost, listing, turns
+from bench.harness import OURS, Bound
+from bench.workload import TEXTS, chinese, english, image
+
+
+@pytest.fixture(autouse=True)
+def _same_server(postgres_server: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DALSEGNO_TEST_POSTGRES", postgres_server)
+
+
+def report(program: Any, arguments: str, capsys: pytest.CaptureFixture[str], *, exit_code: int = 0) -> dict[str, Any]:
+    assert program.main(["--json", *arguments.split()]) == exit_code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("name", OURS)
+def test_a_conversation_costs_at_most_three_times_its_messages(name: str, text):
+    rows = cost.measure(name, text, (50, 100))
+    assert [row["turns"] for row in rows] == [50, 100]
+    assert max(row["stored/messages"] for row in rows) <= cost.RATIO
+    assert rows[-1]["exponent"] <= cost.EXPONENT
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_request_costs_little_and_a_big_value_its_size_once(name: str):
+    row = attachments.measure(name, requests=40, heavy=4)
+    assert [bound.claim for bound in attachments.bounds(row, heavy=4) if not bound.kept] == []
+
+
+def test_a_stock_saver_breaks_the_bound_and_the_exit_code_says_so(capsys: pytest.CaptureFixture[str]):
+    found = report(cost, "--savers SqliteSaver --peers , --turns 5,30 --texts en-1k", capsys, exit_code=1)
+    assert [bound["kept"] for bound in found["bounds"]] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "measured"),
+    [
+        (cost, "--turns 2,4 --peer-turns 2 --texts en-1k", "stored/messages"),
+        (turns, "--turns 2,4 --repeat 2", "turn ms"),
+        (listing, "--turns 4 --copy-turns 2 --peer-copy-turns 2", "copy ms"),
+        (attachments, "--requests 2 --heavy 1", "references B"),
+    ],
+)
+def test_each_program_measures_every_saver(program: Any, arguments: str, measured: str, capsys, monkeypatch):
+    monkeypatch.setattr(Bound, "kept", property(lambda _: True))  # two turns say nothing about a bound
+    found = report(program, arguments, capsys)
+    savers = {row["saver"] for row in found["rows"]}
+    assert {*OURS, "SqliteSaver", "PostgresSaver"} <= savers
+    assert all(row[measured] > 0 for row in found["rows"])
+    assert found["bounds"]
+
+
+def test_the_exponent_is_the_slope_of_the_growth():
+    assert cost.slope([(10, 70), (100, 700), (1000, 7000)]) == pytest.approx(1)
+    assert cost.slope([(10, 100), (100, 10_000), (1000, 1_000_000)]) == pytest.approx(2)
+
+
+def test_a_bound_without_a_number_is_broken():
+    assert Bound(claim="", limit=1, found=1).kept
+    assert not Bound(claim="", limit=1, found=float("nan")).kept
+
+
+def test_text_has_the_size_it_says_and_differs_from_turn_to_turn():
+    for write in (english, chinese):
+        texts = [write(seed, 2800) for seed in range(20)]
+        assert len(set(texts)) == 20
+        assert all(2700 <= len(text.encode()) <= 2800 for text in texts)
+    assert english(3, 500) == english(3, 500)
+    assert len(image(1)) == 384 * 1024
