@@ -12,7 +12,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = ["author_of", "text_of"]
@@ -78,20 +78,23 @@ def text_of(message: Mapping[str, Any]) -> str:
         file where it has one (`[image]`, `[file report.pdf]`); calls as `name({"arg": 1})` in plain JSON. No base64,
         no URL. Empty for a message without content. Fields of an unexpected shape are named, never an error.
     """
-    calls = [call for key in ("tool_calls", "invalid_tool_calls") for call in message.get(key) or ()]
+    calls = [call for key in ("tool_calls", "invalid_tool_calls") for call in _many(message.get(key))]
     extra = message.get("additional_kwargs")
     if not calls and isinstance(extra, Mapping) and isinstance(extra.get("function_call"), Mapping):
         calls = [extra["function_call"]]
-    content = message.get("content")
-    blocks = content if isinstance(content, (list, tuple)) else [content]
     # Some providers repeat in the content, as blocks, the calls that stand in `tool_calls`.
-    parts = [_block_text(block) for block in blocks if not (calls and _is_call(block))]
-    parts += [_call_text(call) for call in calls if isinstance(call, Mapping)]
+    parts = [_block_text(block) for block in _many(message.get("content")) if not (calls and _is_call(block))]
+    parts += [_call_text(call) if isinstance(call, Mapping) else _block_text(call) for call in calls]
     return "\n".join(part for part in parts if part)
 
 
+def _many(value: Any) -> Sequence[Any]:
+    """A value that stands alone as a list of one; None as none."""
+    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+
+
 def _is_call(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") in _CALLS
+    return isinstance(block, Mapping) and str(block.get("type")) in _CALLS
 
 
 def _block_text(block: Any) -> str:
