@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 __all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store"]
 
 R = TypeVar("R")
 
-type Params = Mapping[str, Any]
-type Rows = list[tuple[Any, ...]]
+Params: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Step:
     params: Params | Sequence[Params]
 
 
-type Batch = tuple[Step, ...]
+Batch: TypeAlias = tuple[Step, ...]
 """Steps whose rows nobody needs; a store may send them in one go. The answer to a batch is an empty list."""
 
-type Op[R] = Generator[Step | Batch, Rows, R]
-type OpFactory[R] = Callable[[], Op[R]]
+Op: TypeAlias = Generator[Step | Batch, Rows, R]
+OpFactory: TypeAlias = Callable[[], Generator[Step | Batch, Rows, R]]
 
 
 class Store(Protocol):

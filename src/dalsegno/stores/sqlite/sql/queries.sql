@@ -269,7 +269,7 @@ INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark
 VALUES (:tenant, :thread, :seq, :kind, :author, :at, :branch, :ckpt, :mark, :lane, :pos, :terms);
 
 -- name: events_marked
-SELECT e.seq, e.kind, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
+SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
 JOIN json_each(:marks) m ON e.mark = m.value
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 WHERE e.tenant = :tenant AND e.thread = :thread

@@ -1,0 +1,61 @@
+"""Lineage in the database: which events belong to a head, and which messages it has heard already."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from dalsegno.contracts import Op, Step
+from dalsegno.core.items import digest_of
+from dalsegno.core.journal import Kind, Span, lineage, spans_contain
+from dalsegno.services.loading import json_text
+from dalsegno.services.threads_row import ThreadRow
+
+__all__ = ["Known", "known_messages", "spans_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A message the lineage has an event for: the body it had last, and who it was by."""
+
+    body: bytes | None
+    author: str
+
+    def same(self, body: bytes | None) -> bool:
+        """Whether a body says exactly the same."""
+        return body is not None and self.body is not None and digest_of(body) == digest_of(self.body)
+
+
+def spans_of(row: ThreadRow, branch: int, ckpt: int) -> Op[list[Span]]:
+    """The lineage of a point of a thread, as spans of branches."""
+    branches: dict[int, tuple[int, int] | None] = {}
+    if row.branches:
+        rows = yield Step("branches_of", row.key)
+        branches = {
+            number: (parent, forked_at) if parent is not None else None for number, parent, forked_at in rows
+        }
+    return lineage(branches, branch, ckpt)
+
+
+def known_messages(row: ThreadRow, ids: AbstractSet[str], spans: list[Span]) -> Op[dict[str, Known]]:
+    """Of some message ids, those whose last event in a lineage is not a deletion, with that event's body."""
+    marks = sorted({crc32(id_.encode("utf-8", "surrogatepass")) - 2**31 for id_ in ids})
+    rows = yield Step("events_marked", {**row.key, "marks": json_text(marks)})
+    known: dict[str, Known] = {}
+    for _seq, kind, author, branch, ckpt, _mark, _lane, _pos, body in rows:
+        if not spans_contain(spans, branch, ckpt or 0):
+            continue
+        raw = body.encode() if isinstance(body, str) else body
+        tree: Any = orjson.loads(raw) if raw is not None else None
+        id_ = tree.get("id") if isinstance(tree, dict) else None
+        if id_ not in ids:
+            continue
+        if kind == Kind.DELETE.code:
+            known.pop(id_, None)
+        else:
+            known[id_] = Known(raw, author)
+    return known

@@ -1,0 +1,86 @@
+"""Reading items: from nodes to whole trees in a bounded number of rounds.
+
+Rules of this module:
+
+* One round fetches everything the trees at hand point to. Splits are at most `items.MAX_DEPTH` deep and a pooled
+  string points nowhere, so there are at most `ROUNDS` rounds, whatever the size of the state.
+* Ranges are asked for merged, each item once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from dalsegno.contracts import Op, Step
+from dalsegno.core.items import MAX_DEPTH, Place, Range, needs_of
+from dalsegno.errors import Damaged
+
+__all__ = ["ROUNDS", "Loaded", "json_text", "load", "merged"]
+
+ROUNDS = MAX_DEPTH + 2
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Items and blobs read so far."""
+
+    trees: dict[Place, Any] = field(default_factory=dict)
+    bodies: dict[Place, bytes] = field(default_factory=dict)
+    blobs: dict[bytes, str] = field(default_factory=dict)
+
+
+def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None = None) -> Op[Loaded]:
+    """Fetch every item and blob reachable from some nodes.
+
+    Args:
+        tenant: tenant's number.
+        thread: thread's number.
+        roots: nodes or trees.
+        loaded: what is known already; added to and returned.
+    """
+    known = loaded or Loaded()
+    front = list(roots)
+    for _ in range(ROUNDS):
+        ranges: list[Range] = []
+        blobs: set[bytes] = set()
+        for tree in front:
+            needs_of(tree, ranges, blobs)
+        for digest in blobs - known.blobs.keys():
+            rows = yield Step("blob_get", {"tenant": tenant, "digest": digest})
+            if rows:
+                known.blobs[digest] = rows[0][0]
+        wanted = merged(ranges, known.trees)
+        if not wanted:
+            return known
+        rows = yield Step("items_in", {"tenant": tenant, "thread": thread, "ranges": json_text(wanted)})
+        front = []
+        for lane, pos, body in rows:
+            raw = body.encode() if isinstance(body, str) else body
+            tree = orjson.loads(raw)
+            known.bodies[lane, pos] = raw
+            known.trees[lane, pos] = tree
+            if b'"$' in raw:
+                front.append(tree)
+    raise Damaged("a state", expected=f"at most {ROUNDS} levels of items", found="more")
+
+
+def merged(ranges: list[Range], known: dict[Place, Any]) -> list[Range]:
+    """Ranges sorted, overlaps joined, without what is known (whole ranges are dropped; parts are asked again)."""
+    out: list[Range] = []
+    for lane, first, last in sorted(ranges):
+        if out and out[-1][0] == lane and first <= out[-1][2] + 1:
+            out[-1][2] = max(out[-1][2], last)
+        else:
+            out.append([lane, first, last])
+    return [
+        part for part in out if any((part[0], pos) not in known for pos in range(part[1], part[2] + 1))
+    ]
+
+
+def json_text(value: Any) -> str:
+    """A JSON parameter."""
+    return orjson.dumps(value).decode()

@@ -1,0 +1,233 @@
+"""What this process remembers of the states it wrote and read, so that unchanged values are not encoded again.
+
+Rules of this module:
+
+* A *print* of a value holds every leaf and container object of it alive. It still holds when the same walk meets the
+  same objects: identity of all leaves means equality, since leaves are immutable. A mutation in place replaces a leaf
+  or changes a length, and is seen. A value with parts that cannot be walked has no print and is always encoded.
+* What is handed out is never what is kept: templates are private, every reader gets clones.
+* Nothing here is believed without the database's word on which checkpoint is the parent; a wrong or missing memory
+  costs time, never correctness.
+* Memory is bounded: the least recently used threads go first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from itertools import chain
+from operator import attrgetter, is_
+from typing import Any
+
+from dalsegno.core.items import Place, Range
+
+__all__ = ["Held", "ListPrint", "Memo", "ValuePrint", "print_of"]
+
+_ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
+_dict_of = attrgetter("__dict__")
+_MOST_ELEMENTS = 50_000
+_MOST_STATES = 512
+
+
+class ValuePrint:
+    """Print of any value made of plain containers, dataclasses and models."""
+
+    __slots__ = ("_leaves", "_lengths")
+
+    def __init__(self, leaves: list[Any], lengths: list[int]) -> None:
+        """Take the objects met on a walk and the lengths of its containers."""
+        self._leaves = leaves
+        self._lengths = lengths
+
+    def kept(self, value: Any) -> bool:
+        """Whether `value` is still exactly what was printed."""
+        leaves: list[Any] = []
+        lengths: list[int] = []
+        return (
+            _walk(value, leaves, lengths)
+            and len(leaves) == len(self._leaves)
+            and lengths == self._lengths
+            and all(map(is_, leaves, self._leaves))
+        )
+
+
+class ListPrint:
+    """Print of a list of models (messages), checked in bulk: a few C loops for thousands of messages."""
+
+    __slots__ = ("_boxes", "_deep", "_extras", "_fields", "_lengths", "objects")
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        """Walk the objects.
+
+        Raises:
+            TypeError: a part of one cannot be walked.
+        """
+        self.objects = list(objects)
+        self._fields = _fields_of(self.objects)
+        self._extras = [extra for item in objects if (extra := getattr(item, "__pydantic_extra__", None)) is not None]
+        boxes = [value for value in self._fields if type(value) not in _ATOMS]
+        if any(type(box) not in (list, dict) for box in boxes):
+            raise TypeError
+        self._boxes: list[Any] = boxes + self._extras
+        self._lengths = list(map(len, self._boxes))
+        self._deep: list[tuple[Any, ValuePrint]] = []
+        for box in self._boxes:
+            if box:
+                found = print_of(box)
+                if found is None:
+                    raise TypeError
+                self._deep.append((box, found))
+
+    def __len__(self) -> int:
+        """How many objects were printed."""
+        return len(self.objects)
+
+    def kept(self, objects: Sequence[Any]) -> bool:
+        """Whether `objects` begin with exactly the printed ones, all unchanged."""
+        count = len(self.objects)
+        if len(objects) < count:
+            return False
+        first = objects[:count] if len(objects) > count else objects
+        if not all(map(is_, first, self.objects)):
+            return False
+        fields = _fields_of(self.objects)
+        return (
+            len(fields) == len(self._fields)
+            and all(map(is_, fields, self._fields))
+            and list(map(len, self._boxes)) == self._lengths
+            and all(found.kept(box) for box, found in self._deep)
+        )
+
+    def extended(self, tail: Sequence[Any]) -> ListPrint:
+        """Print of the printed objects (known to be unchanged) with some more at the end."""
+        more = ListPrint(tail)
+        grown = object.__new__(ListPrint)
+        grown.objects = self.objects + more.objects
+        grown._fields = self._fields + more._fields
+        grown._extras = self._extras + more._extras
+        grown._boxes = self._boxes + more._boxes
+        grown._lengths = self._lengths + more._lengths
+        grown._deep = self._deep + more._deep
+        return grown
+
+
+def _fields_of(objects: Sequence[Any]) -> list[Any]:
+    return list(chain.from_iterable(map(dict.values, map(_dict_of, objects))))
+
+
+def print_of(value: Any) -> ValuePrint | None:
+    """A print of a value, or None when a part of it cannot be walked."""
+    leaves: list[Any] = []
+    lengths: list[int] = []
+    return ValuePrint(leaves, lengths) if _walk(value, leaves, lengths) else None
+
+
+def _walk(value: Any, leaves: list[Any], lengths: list[int]) -> bool:
+    kind = type(value)
+    leaves.append(value)
+    if kind in _ATOMS:
+        return True
+    if kind is dict:
+        lengths.append(len(value))
+        leaves.extend(value)
+        return all(type(key) in _ATOMS for key in value) and _walk_all(value.values(), leaves, lengths)
+    if kind is list or kind is tuple:
+        lengths.append(len(value))
+        return _walk_all(value, leaves, lengths)
+    if hasattr(kind, "__pydantic_fields__") or (is_dataclass(kind) and not hasattr(kind, "__slots__")):
+        inner = vars(value)
+        lengths.append(len(inner))
+        extra = getattr(value, "__pydantic_extra__", None)
+        private = getattr(value, "__pydantic_private__", None)
+        return _walk_all(inner.values(), leaves, lengths) and all(
+            _walk(part, leaves, lengths) for part in (extra, private)
+        )
+    return False
+
+
+def _walk_all(values: Iterable[Any], leaves: list[Any], lengths: list[int]) -> bool:
+    return all(_walk(value, leaves, lengths) for value in values)
+
+
+@dataclass(slots=True)
+class Held:
+    """A state this process wrote or handed out: which checkpoint, and the prints of its channels."""
+
+    checkpoint_id: str
+    prints: dict[str, ListPrint | ValuePrint]
+
+
+@dataclass(slots=True)
+class _Templates:
+    lanes: dict[int, dict[int, Any]] = field(default_factory=dict)
+    count: int = 0
+
+
+class Memo:
+    """The process's memory, shared by threads; see the module's rules."""
+
+    def __init__(self, *, most_elements: int = _MOST_ELEMENTS) -> None:
+        """Args: most_elements: templates kept over all threads; a thread with more is kept while it is the newest."""
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[str, str], Held] = OrderedDict()
+        self._templates: OrderedDict[int, _Templates] = OrderedDict()
+        self._most = most_elements
+        self._total = 0
+
+    def held(self, thread: str, ns: str, checkpoint_id: str | None) -> Held | None:
+        """The remembered state of a namespace, if it is of that checkpoint."""
+        with self._lock:
+            found = self._held.get((thread, ns))
+            if found is None or found.checkpoint_id != checkpoint_id:
+                return None
+            self._held.move_to_end((thread, ns))
+            return found
+
+    def hold(self, thread: str, ns: str, state: Held) -> None:
+        """Remember a state in place of what was there."""
+        with self._lock:
+            self._held[thread, ns] = state
+            self._held.move_to_end((thread, ns))
+            while len(self._held) > _MOST_STATES:
+                self._held.popitem(last=False)
+
+    def known(self, thread: int, ranges: Sequence[Range]) -> list[Any] | None:
+        """Templates of all elements that ranges name, in order, or None when one is missing."""
+        with self._lock:
+            kept = self._templates.get(thread)
+            if kept is None:
+                return None
+            out: list[Any] = []
+            for lane, first, last in ranges:
+                by_pos = kept.lanes.get(lane)
+                if by_pos is None:
+                    return None
+                try:
+                    out.extend(map(by_pos.__getitem__, range(first, last + 1)))
+                except KeyError:
+                    return None
+            self._templates.move_to_end(thread)
+            return out
+
+    def learn(self, thread: int, templates: Iterable[tuple[Place, Any]]) -> None:
+        """Keep templates; the caller gives objects nobody else holds."""
+        with self._lock:
+            kept = self._templates.setdefault(thread, _Templates())
+            self._templates.move_to_end(thread)
+            for (lane, pos), template in templates:
+                by_pos = kept.lanes.setdefault(lane, {})
+                if pos not in by_pos:
+                    kept.count += 1
+                    self._total += 1
+                by_pos[pos] = template
+            while self._total > self._most and len(self._templates) > 1:
+                _, oldest = self._templates.popitem(last=False)
+                self._total -= oldest.count
+
+    def forget(self, thread: str) -> None:
+        """Drop the prints of a thread (its templates belong to a number that is never given again)."""
+        with self._lock:
+            for key in [key for key in self._held if key[0] == thread]:
+                del self._held[key]
