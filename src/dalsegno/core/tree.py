@@ -1,0 +1,141 @@
+r"""The JSON tree: what may stand in it, and the bytes it becomes.
+
+Rules of this module:
+
+* A tree is made of `None`, `bool`, `int`, `float`, `str`, `list` and `dict` with `str` keys, and is the same
+  after a trip through `orjson`, a PostgreSQL `jsonb` column, or both.
+* `jsonb` forgets the order of an object's keys and keeps them by length in UTF-8 bytes, then bytewise. That
+  order is called *stored order* here; an order that differs is written down as a permutation of it.
+* `jsonb` keeps numbers as decimals: it writes exponents out and knows no -0.0. A plain float has neither.
+* `jsonb` refuses NUL, and UTF-8 refuses lone surrogates. Text with either is escaped as `\uXXXX`, the
+  backslash included, inside an envelope.
+* A tree is at most `MAX_DEPTH` levels deep, well below where orjson and PostgreSQL stop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from math import copysign
+from typing import TypeAlias
+
+import orjson
+
+from dalsegno.errors import Damaged
+
+__all__ = [
+    "MAX_DEPTH",
+    "Json",
+    "canonical",
+    "digest",
+    "dumps",
+    "escape",
+    "is_plain_float",
+    "is_plain_text",
+    "loads",
+    "permutation",
+    "stored_order",
+    "unescape",
+]
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+MAX_DEPTH = 128
+"""Levels of lists and objects a tree may have; orjson writes at most 253."""
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+_ESCAPED = re.compile("[\x00\\\\\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(u[0-9a-f]{4})?")
+
+
+def is_plain_text(text: str) -> bool:
+    """Whether a string survives as it is: no NUL and no lone surrogate."""
+    if "\0" in text:
+        return False
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_plain_float(number: float) -> bool:
+    """Whether a float is written without an exponent and keeps its sign: 0.0, or 1e-4 <= |x| < 1e16."""
+    return 1e-4 <= number < 1e16 or -1e16 < number <= -1e-4 or (number == 0 and copysign(1, number) > 0)
+
+
+def escape(text: str) -> str:
+    r"""Write backslash, NUL and lone surrogates as `\uXXXX`."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`.
+
+    Raises:
+        ValueError: a backslash does not start an escape.
+    """
+
+    def character(found: re.Match[str]) -> str:
+        if found[1] is None:
+            msg = "a backslash that starts no escape"
+            raise ValueError(msg)
+        return chr(int(found[1][1:], 16))
+
+    return _ESCAPE.sub(character, text)
+
+
+def _stored(key: str) -> tuple[int, bytes]:
+    raw = key.encode()
+    return len(raw), raw
+
+
+def stored_order(keys: Sequence[str]) -> list[str]:
+    """The keys in the order a `jsonb` object keeps them."""
+    if all(map(str.isascii, keys)):
+        return sorted(sorted(keys), key=len)
+    return sorted(keys, key=_stored)
+
+
+def permutation(keys: Sequence[str]) -> list[int] | None:
+    """Where each key stands in stored order, or None when the keys are in stored order already."""
+    ordered = stored_order(keys)
+    if ordered == list(keys):
+        return None
+    place = {key: index for index, key in enumerate(ordered)}
+    return [place[key] for key in keys]
+
+
+def dumps(tree: Json) -> bytes:
+    """A tree as compact UTF-8 JSON, keys in the order given."""
+    return orjson.dumps(tree)
+
+
+def canonical(tree: Json) -> bytes:
+    """A tree as the one text a digest is taken over: keys sorted, the same before and after `jsonb`.
+
+    Read values from `dumps`, not from here: the sorted order is not the stored order.
+    """
+    return orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+
+
+def digest(tree: Json) -> bytes:
+    """SHA-256 over `canonical(tree)`: 32 bytes."""
+    return sha256(orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def loads(data: bytes | bytearray | memoryview | str) -> Json:
+    """The tree in a JSON text.
+
+    Raises:
+        Damaged: the text is not JSON, or is nested deeper than any value that was written.
+    """
+    try:
+        tree: Json = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Damaged("stored JSON", expected="JSON text", found=str(error)) from error
+    return tree
