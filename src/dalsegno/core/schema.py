@@ -92,7 +92,7 @@ class StateSchema:
             values: by channel. The input that waits in `__start__` is read as by `read_part`; a state that has only
                 that has not begun: it is given no channel and asked for none.
             stored: the version stamped on the checkpoint; None where there is no stamp.
-            whole: False for the state of a subgraph, which has channels of its own: it is given none and asked for none.
+            whole: False for the state of a subgraph, which has channels of its own: given none, asked for none.
 
         Raises:
             StateFromFuture: the state is newer than this schema.
