@@ -1,0 +1,98 @@
+"""What differs between two states, path by path.
+
+Rules of this module:
+
+* Pure: two JSON trees in, changes out, in the order of the first tree.
+* A list is compared as a sequence, so that one message put in at the front is one addition and not a change of every
+  place after it. Where as many elements went as came, they are compared one by one.
+* A path reads like Python: `messages[3].content`, `plan["due date"]`. Positions are those of the tree in which the
+  value stands: of the first for what was removed or changed, of the second for what was added.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Change", "difference", "joined"]
+
+_NAME: Final = re.compile(r"\$?[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One place where two trees differ.
+
+    Attributes:
+        kind: `added`, `removed` or `changed`.
+        path: where.
+        before: what stood there; None for an addition.
+        after: what stands there; None for a removal.
+    """
+
+    kind: Literal["added", "removed", "changed"]
+    path: str
+    before: Any = None
+    after: Any = None
+
+
+def difference(before: Any, after: Any, path: str = "") -> Iterator[Change]:
+    """Compare two JSON trees.
+
+    Args:
+        before: the first tree.
+        after: the second.
+        path: where both stand; empty for a whole state.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from _objects(before, after, path)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _lists(before, after, path)
+    elif _token(before) != _token(after):
+        yield Change(kind="changed", path=path, before=before, after=after)
+
+
+def joined(path: str, key: str | int) -> str:
+    """The path of a key or a place below `path`."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if not _NAME.fullmatch(key):
+        return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+    return f"{path}.{key}" if path else key
+
+
+def _objects(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Change]:
+    for key, value in before.items():
+        if key in after:
+            yield from difference(value, after[key], joined(path, key))
+        else:
+            yield Change(kind="removed", path=joined(path, key), before=value)
+    for key, value in after.items():
+        if key not in before:
+            yield Change(kind="added", path=joined(path, key), after=value)
+
+
+def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Change]:
+    tokens = [_token(value) for value in before], [_token(value) for value in after]
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, *tokens, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        if end - start == new_end - new_start:
+            for place, new_place in zip(range(start, end), range(new_start, new_end), strict=True):
+                yield from difference(before[place], after[new_place], joined(path, place))
+            continue
+        for place in range(start, end):
+            yield Change(kind="removed", path=joined(path, place), before=before[place])
+        for place in range(new_start, new_end):
+            yield Change(kind="added", path=joined(path, place), after=after[place])
+
+
+def _token(value: Any) -> str:
+    """Equal for equal trees, and different for `1`, `1.0` and `true`, which Python takes for equal."""
+    return json.dumps(value, sort_keys=True)
