@@ -1,1 +1,37 @@
-"""The continuity layer for LLM agents."""
+"""The continuity layer for LLM agents: journal, state, resume and fork under LangGraph.
+
+```python
+import dalsegno
+
+ds = dalsegno.connect("sqlite:///agents.db")
+graph = builder.compile(checkpointer=ds.checkpointer)
+dalsegno.resume(graph, "thread-1")
+```
+"""
+
+from dalsegno import errors
+from dalsegno.connect import Dalsegno, connect
+from dalsegno.core.codec import register, register_module, register_types
+from dalsegno.core.journal import Event, Kind
+from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
+from dalsegno.langgraph.resume import afork, aresume, fork, resume
+
+__all__ = [
+    "Dalsegno",
+    "Default",
+    "Drop",
+    "Event",
+    "Kind",
+    "Migration",
+    "Rename",
+    "StateSchema",
+    "afork",
+    "aresume",
+    "connect",
+    "errors",
+    "fork",
+    "register",
+    "register_module",
+    "register_types",
+    "resume",
+]

@@ -293,7 +293,7 @@ class Split:
 
     def body_of(self, tree: Any) -> bytes:
         """JSON of a lifted tree; its long strings get their place on the way."""
-        return orjson.dumps(tree, default=self._resolve)
+        return orjson.dumps(tree, default=self._resolve, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
     def _resolve(self, value: object) -> Json:
         if not isinstance(value, Long):
@@ -463,7 +463,7 @@ def _is_pair(tree: Any) -> bool:
 def _is_large(tree: Any) -> bool:
     if not isinstance(tree, (list, dict)) or (isinstance(tree, dict) and not _is_plain(tree)):
         return False
-    return len(orjson.dumps(tree, default=lambda _: 0)) > DICT_BYTES
+    return len(orjson.dumps(tree, default=lambda _: 0, option=orjson.OPT_PASSTHROUGH_DATACLASS)) > DICT_BYTES
 
 
 def _chunked(tree: list[Any]) -> list[Any]:

@@ -292,7 +292,7 @@ JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread
-  AND (length(e.terms) = 0
+  AND (e.terms = x'0000'
        OR (instr(e.terms, :t0) AND instr(e.terms, :t1) AND instr(e.terms, :t2) AND instr(e.terms, :t3)
            AND instr(e.terms, :t4) AND instr(e.terms, :t5) AND instr(e.terms, :t6) AND instr(e.terms, :t7)))
 ORDER BY e.seq DESC
@@ -355,3 +355,15 @@ FROM ds_events WHERE tenant = :tenant AND thread = :thread;
 -- name: copy_blob_refs
 INSERT INTO ds_blob_refs (tenant, thread, digest)
 SELECT tenant, :to, digest FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: head_branch
+SELECT c.branch, c.ckpt FROM ds_namespaces n
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
+
+-- name: thread_one
+SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+       (SELECT count(*) FROM ds_checkpoints c
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+FROM ds_threads t
+WHERE t.tenant = :tenant AND t.name = :name;

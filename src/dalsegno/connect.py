@@ -1,0 +1,166 @@
+"""The one place that turns a URL into a store."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from dalsegno.contracts import Op, Step, Store
+from dalsegno.core.schema import StateSchema
+from dalsegno.errors import Misuse
+from dalsegno.faces.journal import Journal
+from dalsegno.faces.runs import Runs
+from dalsegno.faces.threads import Threads
+from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
+from dalsegno.services.threads_row import Scope
+
+__all__ = ["Dalsegno", "connect", "open_store"]
+
+
+def connect(
+    url: str,
+    *,
+    tenant: str = "default",
+    user: str | None = None,
+    schema: StateSchema | None = None,
+    on_input_over_unfinished: OnInput = "warn",
+    create: bool = True,
+) -> Dalsegno:
+    """Open a database, making its tables on first use.
+
+    Args:
+        url: `sqlite:///file.db` (three slashes and a relative path, four for an absolute one), `memory://`, or
+            `postgresql://user@host/db`. SQLite takes `?synchronous=NORMAL`; PostgreSQL takes `?min_size=`,
+            `?max_size=` and `?prepare=off` besides the driver's own settings.
+        tenant: who pays; nothing of another tenant can be seen or reached.
+        user: whose threads may be seen and written; None sees the whole tenant.
+        schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
+        on_input_over_unfinished: what to do when a new input would discard steps that still wait.
+        create: False refuses a SQLite file that does not exist.
+
+    Raises:
+        Misuse: the URL or an argument is wrong.
+        NotADatabase, SchemaNewer, StoreUnavailable: the database cannot be used.
+    """
+    return Dalsegno(
+        open_store(url, create=create),
+        tenant=tenant,
+        user=user,
+        schema=schema,
+        on_input_over_unfinished=on_input_over_unfinished,
+    )
+
+
+def open_store(url: str, *, create: bool = True) -> Store:
+    """Open the store behind a URL; see `connect`."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    if parts.scheme == "memory":
+        from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
+
+        return SqliteStore(None)
+    if parts.scheme == "sqlite":
+        from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
+
+        if parts.netloc or not parts.path.removeprefix("/"):
+            msg = f"{url!r}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
+            raise Misuse(msg)
+        _only(url, options, {"synchronous"})
+        path = Path(unquote(parts.path.removeprefix("/")))
+        return SqliteStore(path, create=create, synchronous=options.get("synchronous", "FULL").upper())
+    if parts.scheme in ("postgresql", "postgres"):
+        from dalsegno.stores.postgres import PostgresStore  # noqa: PLC0415 - a store is loaded when it is asked for
+
+        return PostgresStore(url)
+    msg = f"{url!r}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
+    raise Misuse(msg)
+
+
+def _only(url: str, options: dict[str, str], known: set[str]) -> None:
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        msg = f"{url!r}: unknown setting {unknown[0]!r}; this kind of database knows {', '.join(sorted(known))}"
+        raise Misuse(msg)
+
+
+class Dalsegno:
+    """An open database: the checkpointer and the services, for one tenant and user.
+
+    Use it with or without `with`; `async with` does the same. Everything in it may be used from several threads and
+    event loops at once.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        tenant: str,
+        user: str | None,
+        schema: StateSchema | None,
+        on_input_over_unfinished: OnInput,
+    ) -> None:
+        """Take an open store; callers use `connect`."""
+        if not isinstance(tenant, str) or not tenant.strip():
+            msg = "tenant is blank; name who pays, or leave it out"
+            raise Misuse(msg)
+        if user is not None and (not isinstance(user, str) or not user.strip()):
+            msg = "user is blank; name the owner, or leave it out"
+            raise Misuse(msg)
+        self.store_backend = store
+        self.tenant = tenant
+        self.user = user
+        self._lock = threading.Lock()
+        self._tenant_number: tuple[int, int] | None = None
+        self.checkpointer = DalsegnoSaver(
+            store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished
+        )
+        self.journal = Journal(store, self.scope)
+        self.threads = Threads(store, self.scope, self.checkpointer)
+        self.runs = Runs(store, self.scope)
+
+    def scope(self) -> Scope:
+        """On whose behalf this object works."""
+        with self._lock:
+            if self._tenant_number is None or self._tenant_number[0] != os.getpid():
+                self._tenant_number = os.getpid(), self.store_backend.run(self._find_tenant, write=True)
+            return Scope(self._tenant_number[1], self.user)
+
+    def _find_tenant(self) -> Op[int]:
+        rows = yield Step("tenant_find", {"name": self.tenant})
+        if not rows:
+            yield Step("tenant_add", {"name": self.tenant})
+            rows = yield Step("tenant_find", {"name": self.tenant})
+        number: int = rows[0][0]
+        return number
+
+    def close(self) -> None:
+        """Let go of the database. Closing twice is fine."""
+        self.store_backend.close()
+
+    async def aclose(self) -> None:
+        """Let go of the database, inside an event loop."""
+        await self.store_backend.aclose()
+
+    def __enter__(self) -> Self:
+        """Nothing is opened here: the object is open already."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        """Nothing is opened here: the object is open already."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.aclose()

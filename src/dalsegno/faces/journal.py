@@ -1,0 +1,123 @@
+"""`ds.journal`: the truth of a thread, to read, search and add to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from dalsegno.contracts import Op
+from dalsegno.core import codec
+from dalsegno.core.journal import Event, Kind, author_of
+from dalsegno.errors import Misuse
+from dalsegno.faces.face import Face
+from dalsegno.langgraph.said import text_of_value
+from dalsegno.services import journal
+from dalsegno.services.ids import thread_name
+from dalsegno.services.threads_row import Scope
+
+__all__ = ["Journal"]
+
+
+class Journal(Face):
+    """Events of threads, numbered and never rewritten."""
+
+    def read(
+        self, thread_id: str, after: int = 0, limit: int | None = None, checkpoint_id: str | None = None
+    ) -> list[Event]:
+        """Read the events that led to the head, or to a checkpoint.
+
+        Args:
+            thread_id: the thread.
+            after: only events with a higher number.
+            limit: at most so many, the oldest first.
+            checkpoint_id: the lineage of this checkpoint of the root graph instead of the head's.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+            CheckpointNotFound: the thread has no such checkpoint.
+        """
+        return self._run(lambda scope: self._read(scope, thread_id, after, limit, checkpoint_id))
+
+    async def aread(
+        self, thread_id: str, after: int = 0, limit: int | None = None, checkpoint_id: str | None = None
+    ) -> list[Event]:
+        """Async face of `read`."""
+        return await self._arun(lambda scope: self._read(scope, thread_id, after, limit, checkpoint_id))
+
+    def search(self, thread_id: str, text: str, limit: int = 10) -> list[Event]:
+        """Find events of the head's lineage by their text, in Chinese, English or both; best first.
+
+        The exact wording ranks before all of its words, and those before some of them; equals rank newest first.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+        """
+        return self._run(lambda scope: self._search(scope, thread_id, text, limit))
+
+    async def asearch(self, thread_id: str, text: str, limit: int = 10) -> list[Event]:
+        """Async face of `search`."""
+        return await self._arun(lambda scope: self._search(scope, thread_id, text, limit))
+
+    def append(
+        self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None
+    ) -> Event:
+        """Write an event at the head of the moment; durable on return.
+
+        Args:
+            thread_id: the thread; made if there is none.
+            kind: `message`, `tool_call`, `tool_result`, `decision`, `approval` or `note`.
+            author: who says so.
+            payload: what is said: text, or any value the state could hold.
+            at: when it was said, aware; now if left out.
+
+        Raises:
+            Misuse: a kind that is not written directly, or a time without a zone.
+            NotSerializable: the payload cannot be stored exactly.
+            ThreadDeleted, LeaseHeld: the thread takes no writes from here.
+        """
+        event = _new(kind, author, payload, at)
+        name = thread_name(thread_id)
+        (seq,) = self._run(
+            lambda scope: journal.append(scope, name, [event], create=True, fence=None), write=True, key=name
+        )
+        return self.read(thread_id, after=seq - 1, limit=1)[0]
+
+    async def aappend(
+        self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None
+    ) -> Event:
+        """Async face of `append`."""
+        event = _new(kind, author, payload, at)
+        name = thread_name(thread_id)
+        (seq,) = await self._arun(
+            lambda scope: journal.append(scope, name, [event], create=True, fence=None), write=True, key=name
+        )
+        return (await self.aread(thread_id, after=seq - 1, limit=1))[0]
+
+    def _read(
+        self, scope: Scope, thread_id: str, after: int, limit: int | None, checkpoint_id: str | None
+    ) -> Op[list[Event]]:
+        return journal.read(
+            scope, thread_name(thread_id), text_of_value, after=after, limit=limit, checkpoint_id=checkpoint_id
+        )
+
+    def _search(self, scope: Scope, thread_id: str, text: str, limit: int) -> Op[list[Event]]:
+        return journal.search(scope, thread_name(thread_id), text_of_value, text=text, limit=limit)
+
+
+def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.NewEvent:
+    try:
+        known = Kind(kind)
+    except ValueError:
+        msg = f"kind={kind!r}: no such kind of event; use one of {', '.join(Kind)}"
+        raise Misuse(msg) from None
+    if at is not None and at.utcoffset() is None:
+        msg = "at has no zone; give an aware datetime, such as datetime.now(UTC)"
+        raise Misuse(msg)
+    micros = None if at is None else (at - datetime(1970, 1, 1, tzinfo=UTC)) // datetime.resolution
+    return journal.NewEvent(
+        kind=known,
+        author=author_of(role="unknown", name=author),
+        tree=codec.encode(payload, "payload"),
+        text=text_of_value(payload),
+        at=micros,
+    )

@@ -1,0 +1,237 @@
+"""`ds.threads`: what threads there are, what they hold, and whether it is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, NoReturn
+
+import orjson
+
+from dalsegno.contracts import Op, Store
+from dalsegno.core.items import put_back
+from dalsegno.core.tree import Json
+from dalsegno.errors import CheckpointNotFound
+from dalsegno.faces.face import Face
+from dalsegno.langgraph.checkpointer import DalsegnoSaver
+from dalsegno.langgraph.pending import pending_nodes
+from dalsegno.services import inspect, reading, upkeep
+from dalsegno.services.frames import from_micros, read_frame
+from dalsegno.services.ids import thread_name
+from dalsegno.services.inspect import Finding, Thread, Verdict
+from dalsegno.services.threads_row import Scope, find_thread
+
+__all__ = ["CheckpointInfo", "Report", "Threads"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointInfo:
+    """A checkpoint as lists show it.
+
+    Attributes:
+        checkpoint_id, parent_id: ids; a root has no parent.
+        ns: namespace, "" for the root graph.
+        step, source: LangGraph's metadata.
+        created_at: aware UTC.
+        branch: 0 is the thread's first.
+        next: nodes that wait to run.
+        writes: tasks with pending writes.
+        is_head: whether it is the newest of its namespace.
+    """
+
+    checkpoint_id: str
+    parent_id: str | None
+    ns: str
+    step: int | None
+    source: str | None
+    created_at: datetime
+    branch: int
+    next: list[str]
+    writes: int
+    is_head: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The verdict over one or all threads.
+
+    Attributes:
+        findings: everything that should not be; empty means sound.
+        threads, checkpoints, items, events, writes, blobs: how many were read.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    threads: int = 0
+    checkpoints: int = 0
+    items: int = 0
+    events: int = 0
+    writes: int = 0
+    blobs: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+class Threads(Face):
+    """Threads of a tenant (and user)."""
+
+    def __init__(self, store: Store, scope: Callable[[], Scope], saver: DalsegnoSaver) -> None:
+        """Take the store, the scope, and the checkpointer that turns rows into values."""
+        super().__init__(store, scope)
+        self._saver = saver
+
+    def list(self, limit: int | None = None, after: str | None = None, *, deleted: bool = False) -> list[Thread]:
+        """Threads by id.
+
+        Args:
+            limit: at most so many.
+            after: only ids after this one, for the next page.
+            deleted: with the tombstones of deleted threads.
+        """
+        return self._run(lambda scope: inspect.list_threads(scope, after=after, limit=limit, deleted=deleted))
+
+    def get(self, thread_id: str) -> Thread:
+        """One thread.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+        """
+        return self._run(lambda scope: inspect.get_thread(scope, thread_name(thread_id)))
+
+    def bytes(self, thread_id: str) -> int:
+        """Bytes of what a thread stores (bodies; the database's own overhead is not in it)."""
+        return self._run(lambda scope: inspect.thread_bytes(scope, thread_name(thread_id)))
+
+    def delete(self, thread_id: str) -> None:
+        """Delete everything of a thread; a tombstone stays, so that a late write cannot bring it back."""
+        self.get(thread_id)
+        self._saver.delete_thread(thread_id)
+
+    def reopen(self, thread_id: str) -> None:
+        """Let a deleted thread's id be used again. What was deleted stays deleted.
+
+        Raises:
+            ThreadNotFound: there never was such a thread.
+        """
+        self._run(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a thread with history and journal.
+
+        Raises:
+            ThreadNotFound: no such source.
+            ThreadExists: the target holds something.
+        """
+        self._saver.copy_thread(source, target)
+
+    def state(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Any]:
+        """Values of a checkpoint's channels (the head's, without an id), LangGraph's own channels included.
+
+        Raises:
+            ThreadNotFound, CheckpointNotFound: there is nothing to show.
+        """
+        found = self._saver.get_tuple(_config(thread_id, checkpoint_id, ns))
+        if found is None:
+            self._missing(thread_id, checkpoint_id)
+        return dict(found.checkpoint["channel_values"])
+
+    def tree(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Json]:
+        """The same as JSON trees, as they are stored: nothing is decoded, so no type has to be registered."""
+        found = self._run(lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id))
+        if found is None:
+            self._missing(thread_id, checkpoint_id)
+        return found
+
+    def checkpoints(
+        self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
+    ) -> list[CheckpointInfo]:
+        """Checkpoints of a thread, newest first.
+
+        Args:
+            thread_id: the thread.
+            limit: at most so many.
+            before: only those put before this checkpoint.
+            ns: only this namespace.
+        """
+        return self._run(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
+
+    def check(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
+        """Re-read one thread, or all, and report everything that should not be.
+
+        Args:
+            thread_id: the thread; None checks all.
+            progress: told (threads done, threads in all) after each.
+        """
+        names = [thread_name(thread_id)] if thread_id is not None else [thread.thread_id for thread in self.list()]
+        totals: dict[str, Any] = asdict(Report())
+        for done, name in enumerate(names, 1):
+            verdict: Verdict = self._run(lambda scope, name=name: inspect.check_thread(scope, name))  # type: ignore[misc]
+            for key in ("checkpoints", "items", "events", "writes", "blobs"):
+                totals[key] += getattr(verdict, key)
+            totals["findings"] += verdict.findings
+            totals["threads"] += 1
+            if progress is not None:
+                progress(done, len(names))
+        return Report(**totals)
+
+    def _missing(self, thread_id: str, checkpoint_id: str | None) -> NoReturn:
+        self.get(thread_id)
+        if checkpoint_id is not None:
+            msg = f"thread {thread_id!r} has no checkpoint {checkpoint_id!r}; `dalsegno checkpoints` lists them"
+            raise CheckpointNotFound(msg)
+        msg = f"thread {thread_id!r} has no checkpoint yet"
+        raise CheckpointNotFound(msg)
+
+
+def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
+    conf = {"thread_id": thread_id, "checkpoint_ns": ns}
+    if checkpoint_id is not None:
+        conf["checkpoint_id"] = checkpoint_id
+    return {"configurable": conf}
+
+
+def _tree(scope: Scope, name: str, ns: str, checkpoint_id: str | None) -> Op[dict[str, Json] | None]:
+    row = yield from reading.find(scope, name, ns, checkpoint_id, writes=False)
+    if row is None:
+        return None
+    loaded = yield from reading.contents([row])
+    return {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in row.state.items()}
+
+
+def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:
+    yield from find_thread(scope, name)
+    cursor = None
+    if before is not None:
+        edge = yield from reading.find(scope, name, ns or "", before, writes=False)
+        if edge is None:
+            msg = f"thread {name!r} has no checkpoint {before!r}; `dalsegno checkpoints` lists them"
+            raise CheckpointNotFound(msg)
+        cursor = edge.ckpt
+    rows = yield from reading.page(scope, name, ns=ns, before=cursor, limit=2**31 if limit is None else limit)
+    yield from reading.writes_of(rows)
+    return [_info(row) for row in rows]
+
+
+def _info(row: reading.Row) -> CheckpointInfo:
+    return CheckpointInfo(
+        checkpoint_id=row.id,
+        parent_id=row.parent_id,
+        ns=row.ns,
+        step=row.step,
+        source=row.source,
+        created_at=from_micros(row.created_at),
+        branch=row.branch,
+        next=_next(row),
+        writes=len({write.task for write in row.writes}),
+        is_head=row.is_head,
+    )
+
+
+def _next(row: reading.Row) -> list[str]:
+    checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
+    checkpoint["channel_values"] = row.state
+    return pending_nodes(checkpoint, orjson.loads(row.graph) if row.graph is not None else None)
+

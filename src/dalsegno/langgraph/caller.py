@@ -1,0 +1,43 @@
+"""Who is asking: the LangGraph run that calls a checkpointer, when it is one.
+
+Rules of this module:
+
+* LangGraph hands a checkpointer no graph, but two promises need it: a run must not resume into a graph that lacks a
+  pending node, and a new input over unfinished steps must be reported. The calling loop stands one or two frames up;
+  this module is the only place that looks (see docs/adr/0003-who-is-asking.md).
+* What is found is read, never changed; when nothing is found (another caller, another LangGraph), the answer is None
+  and those two checks are left to `dalsegno.resume`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.pregel._loop import PregelLoop
+
+__all__ = ["calling_loop", "graph_of"]
+
+_ENTRANCES = frozenset({"__enter__", "__aenter__", "_checkpointer_put_after_previous"})
+_FRAMES = 6
+
+
+def calling_loop() -> PregelLoop | None:
+    """The loop on whose behalf the current call is made, looked for a few frames up."""
+    frame = sys._getframe(2)  # noqa: SLF001 - the documented purpose of this module
+    for _ in range(_FRAMES):
+        if frame.f_code.co_name in _ENTRANCES:
+            found = frame.f_locals.get("self")
+            if isinstance(found, PregelLoop):
+                return found
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def graph_of(loop: PregelLoop) -> dict[str, list[str]]:
+    """The loop's nodes and the channels that trigger each, in stable order."""
+    nodes: Mapping[str, Any] = loop.nodes
+    return {name: sorted(nodes[name].triggers) for name in sorted(nodes)}

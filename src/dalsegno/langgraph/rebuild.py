@@ -1,0 +1,231 @@
+"""From rows to LangGraph's values.
+
+Rules of this module:
+
+* Messages are decoded once per process and kept as private templates; every reader gets clones.
+* A state of another schema version is migrated on the way out; the stored one is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
+
+from dalsegno.contracts import Op
+from dalsegno.core import codec
+from dalsegno.core.items import elements_of, is_message, places_of, put_back
+from dalsegno.core.schema import StateSchema
+from dalsegno.services import reading
+from dalsegno.services.frames import read_frame
+from dalsegno.services.loading import Loaded, load
+from dalsegno.services.memo import Memo
+from dalsegno.services.reading import Row
+
+__all__ = ["Rebuilder", "Rebuilt"]
+
+_CHAIN = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A checkpoint as LangGraph wants it."""
+
+    row: Row
+    checkpoint: dict[str, Any]
+    metadata: dict[str, Any]
+    writes: list[PendingWrite]
+    migrated: bool
+
+    def config(self, *, forks: bool) -> RunnableConfig:
+        """Its config; with `forks`, one that may be continued although it is no longer the head."""
+        conf = {"thread_id": self.row.name, "checkpoint_ns": self.row.ns, "checkpoint_id": self.row.id}
+        if forks:
+            conf["__dalsegno_fork"] = self.row.id
+        return {"configurable": conf}
+
+    def parent_config(self) -> RunnableConfig | None:
+        """Its parent's config."""
+        if self.row.parent_id is None:
+            return None
+        return {
+            "configurable": {
+                "thread_id": self.row.name,
+                "checkpoint_ns": self.row.ns,
+                "checkpoint_id": self.row.parent_id,
+            }
+        }
+
+
+class Rebuilder:
+    """Turns rows into values, with the help of the process's memory."""
+
+    def __init__(self, memo: Memo, schema: StateSchema | None) -> None:
+        """Take the memory of templates and the schema that states are read with."""
+        self._memo = memo
+        self._schema = schema
+
+    def one(self, row: Row) -> Op[Rebuilt]:
+        """Rebuild one checkpoint (its writes are read already)."""
+        (found,) = yield from self._rebuild([row])
+        return found
+
+    def many(self, rows: Sequence[Row]) -> Op[list[Rebuilt]]:
+        """Rebuild checkpoints of one thread, writes included."""
+        yield from reading.writes_of(rows)
+        return (yield from self._rebuild(rows))
+
+    def matching(self, rows: Sequence[Row], wanted: Mapping[str, Any]) -> Op[list[Row]]:
+        """Rows whose metadata has every wanted key with an equal value of the same type."""
+        metas = [orjson.loads(row.meta) for row in rows if row.meta is not None]
+        if not rows:
+            return []
+        loaded = yield from load(rows[0].tenant, rows[0].thread, metas)
+        out = []
+        for row in rows:
+            metadata = metadata_of(row, loaded)
+            if all(key in metadata and same(metadata[key], value) for key, value in wanted.items()):
+                out.append(row)
+        return out
+
+    def history(self, row: Row, channels: Sequence[str]) -> Op[Mapping[str, DeltaChannelHistory]]:
+        """Writes and seed of delta channels along the parents; statements grow with the chain's length / 256."""
+        open_channels = set(channels)
+        writes: dict[str, list[list[PendingWrite]]] = {channel: [] for channel in channels}
+        seeds: dict[str, Any] = {}
+        cursor: int | None = row.ckpt
+        while cursor is not None and open_channels:
+            line = yield from reading.lineage_of(row, _CHAIN, cursor)
+            ancestors = [_bare(row, ckpt, {k: v for k, v in state.items() if k in open_channels}) for ckpt, _, state in line]
+            yield from reading.writes_of(ancestors)
+            for ancestor in ancestors:
+                ancestor.writes = [write for write in ancestor.writes if write.channel in open_channels]
+            loaded = yield from reading.contents(ancestors)
+            for ancestor in ancestors:
+                for channel in list(open_channels):
+                    mine = [
+                        (write.task, write.channel, codec.decode(put_back(write.tree, loaded.trees, loaded.blobs)))
+                        for write in ancestor.writes
+                        if write.channel == channel
+                    ]
+                    writes[channel].append(mine)
+                    if channel in ancestor.state:
+                        seeds[channel] = codec.decode(put_back(ancestor.state[channel], loaded.trees, loaded.blobs))
+                        open_channels.discard(channel)
+            cursor = line[-1][0] if len(line) == _CHAIN else None
+        history: dict[str, DeltaChannelHistory] = {}
+        for channel in channels:
+            entry: DeltaChannelHistory = {
+                "writes": [write for ancestor in reversed(writes[channel]) for write in ancestor]
+            }
+            if channel in seeds:
+                entry["seed"] = seeds[channel]
+            history[channel] = entry
+        return history
+
+    def _rebuild(self, rows: Sequence[Row]) -> Op[list[Rebuilt]]:
+        if not rows:
+            return []
+        thread = rows[0].thread
+        roots: list[Any] = []
+        for row in rows:
+            for node in row.state.values():
+                ranges = elements_of(node)
+                if ranges is None or self._memo.known(thread, ranges) is None:
+                    roots.append(node)
+            roots += [write.tree for write in row.writes]
+            if row.meta is not None:
+                roots.append(orjson.loads(row.meta))
+        loaded = yield from load(rows[0].tenant, thread, roots)
+        return [self._value_of(row, loaded) for row in rows]
+
+    def _value_of(self, row: Row, loaded: Loaded) -> Rebuilt:
+        checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
+        values = {name: self._channel(row, node, loaded) for name, node in row.state.items()}
+        migrated = False
+        if self._schema is not None and row.ns == "":
+            values, renamed, dropped = self._schema.read(values, row.version)
+            migrated = row.version != self._schema.version
+            _rename_versions(checkpoint, renamed, dropped)
+        checkpoint["channel_values"] = values
+        return Rebuilt(
+            row=row,
+            checkpoint=checkpoint,
+            metadata=metadata_of(row, loaded),
+            writes=[
+                (write.task, _name(write.channel), codec.decode(put_back(write.tree, loaded.trees, loaded.blobs)))
+                for write in row.writes
+            ],
+            migrated=migrated,
+        )
+
+    def _channel(self, row: Row, node: Any, loaded: Loaded) -> Any:
+        ranges = elements_of(node)
+        if ranges is None or "$dict" in node:
+            return codec.decode(put_back(node, loaded.trees, loaded.blobs))
+        known = self._memo.known(row.thread, ranges)
+        if known is not None:
+            return codec.clone_list(known)
+        places = list(places_of(ranges))
+        if not all(is_message(loaded.trees.get(place)) for place in places):
+            return codec.decode(put_back(node, loaded.trees, loaded.blobs))
+        templates = [codec.decode(put_back(loaded.trees[place], loaded.trees, loaded.blobs)) for place in places]
+        self._memo.learn(row.thread, zip(places, templates, strict=True))
+        return codec.clone_list(templates)
+
+
+def metadata_of(row: Row, loaded: Loaded) -> dict[str, Any]:
+    """A checkpoint's metadata, whole."""
+    metadata: dict[str, Any] = {}
+    if row.source is not None:
+        metadata["source"] = row.source
+    if row.step is not None:
+        metadata["step"] = row.step
+    if row.meta is None:
+        metadata["parents"] = {}
+    else:
+        rest = codec.decode(put_back(orjson.loads(row.meta), loaded.trees, loaded.blobs))
+        if isinstance(rest, dict):
+            metadata.update(rest)
+    if row.run is not None:
+        metadata["run_id"] = row.run
+    return metadata
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality that does not take `True` for `1`, at any depth; whole numbers equal their float."""
+    if isinstance(left, bool) != isinstance(right, bool):
+        return False
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    return bool(left == right)
+
+
+def _name(channel: Any) -> str:
+    return channel if isinstance(channel, str) else str(codec.decode(channel))
+
+
+def _rename_versions(checkpoint: dict[str, Any], renamed: Mapping[str, str], dropped: set[str]) -> None:
+    """Move the versions of renamed channels along, so that LangGraph keeps their values."""
+    tables = [checkpoint["channel_versions"], *checkpoint["versions_seen"].values()]
+    for table in tables:
+        for old, new in renamed.items():
+            if old in table:
+                table.setdefault(new, table[old])
+                del table[old]
+        for name in dropped:
+            table.pop(name, None)
+
+
+def _bare(row: Row, ckpt: int, state: dict[str, Any]) -> Row:
+    return Row(
+        tenant=row.tenant, name=row.name, thread=row.thread, ns=row.ns, ns_number=row.ns_number, ckpt=ckpt, id="",
+        packed=b"", parent=None, parent_id=None, branch=0, created_at=0, source=None, step=None, version=None, run=None,
+        frame="", shape="", meta=None, graph=None, state=state, is_head=False,
+    )  # fmt: skip

@@ -1,0 +1,173 @@
+"""Going on and going back, so that neither can be taken for the other.
+
+Rules of this module:
+
+* `resume` continues a thread where it stopped and takes no input: the state holds it already. Its `value` answers an
+  interrupt and nothing else.
+* `fork` goes back to a checkpoint and on from there; without the checkpoint's id it does not run.
+* Both work from the database alone: process, graph object and checkpointer may all be new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel import Pregel
+from langgraph.types import Command, StateSnapshot
+
+from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
+from dalsegno.services.ids import thread_name
+
+__all__ = ["afork", "aresume", "fork", "resume"]
+
+Graph = Pregel[Any, Any, Any, Any]
+
+
+def resume(
+    graph: Graph, thread_id: str, value: Any = None, *, input: Any = None, config: RunnableConfig | None = None  # noqa: A002 - named to be refused
+) -> Any:
+    """Continue a thread from its last checkpoint.
+
+    Args:
+        graph: a compiled graph whose checkpointer holds the thread.
+        thread_id: the thread.
+        value: answer to the interrupt it waits at: the value itself, or a mapping of interrupt ids to values when
+            several wait.
+        input: not allowed; it is here to be refused with a message that says why.
+        config: further settings of the run (callbacks, metadata, recursion limit).
+
+    Returns:
+        What `graph.invoke` returns.
+
+    Raises:
+        InputOnResume: an input was given, or a `Command` that carries more than an answer.
+        Misuse: an answer was given and no interrupt waits, or several wait and it names none.
+        ThreadNotFound: the thread has no checkpoint.
+        GraphChanged: it waits for a node this graph does not have.
+    """
+    base = _config(thread_id, None, config)
+    snapshot = _known(graph.get_state(base), thread_id)
+    return graph.invoke(_answer(graph, snapshot, thread_id, value, input), base)
+
+
+async def aresume(
+    graph: Graph, thread_id: str, value: Any = None, *, input: Any = None, config: RunnableConfig | None = None  # noqa: A002 - named to be refused
+) -> Any:
+    """Async face of `resume`."""
+    base = _config(thread_id, None, config)
+    snapshot = _known(await graph.aget_state(base), thread_id)
+    return await graph.ainvoke(_answer(graph, snapshot, thread_id, value, input), base)
+
+
+def fork(
+    graph: Graph,
+    thread_id: str,
+    checkpoint_id: str,
+    update: Any = None,
+    *,
+    as_node: str | None = None,
+    config: RunnableConfig | None = None,
+) -> Any:
+    """Go back to a checkpoint and on from there, on a branch of its own.
+
+    Args:
+        graph: a compiled graph whose checkpointer holds the thread.
+        thread_id: the thread.
+        checkpoint_id: where the branch starts; required.
+        update: change of the state to start with, as `graph.update_state` takes it; None runs the same steps again.
+        as_node: the node the update counts as coming from; None lets LangGraph decide.
+        config: further settings of the run.
+
+    Returns:
+        What `graph.invoke` returns.
+
+    Raises:
+        Misuse: no checkpoint id; a fork without one would go on at the end of the thread instead.
+        CheckpointNotFound: the thread has no such checkpoint.
+    """
+    base = _config(thread_id, _required(checkpoint_id), config)
+    _there(graph.get_state(base), thread_id, checkpoint_id)
+    if update is not None:
+        base = _merged(graph.update_state(base, update, as_node), base)
+    return graph.invoke(None, base)
+
+
+async def afork(
+    graph: Graph,
+    thread_id: str,
+    checkpoint_id: str,
+    update: Any = None,
+    *,
+    as_node: str | None = None,
+    config: RunnableConfig | None = None,
+) -> Any:
+    """Async face of `fork`."""
+    base = _config(thread_id, _required(checkpoint_id), config)
+    _there(await graph.aget_state(base), thread_id, checkpoint_id)
+    if update is not None:
+        base = _merged(await graph.aupdate_state(base, update, as_node), base)
+    return await graph.ainvoke(None, base)
+
+
+def _answer(graph: Graph, snapshot: StateSnapshot, thread_id: str, value: Any, given: Any) -> Any:
+    if given is not None or (isinstance(value, Command) and (value.update is not None or value.goto)):
+        msg = (
+            f"thread {thread_id!r}: a resume takes no input; the state holds it already and a second copy would be "
+            "stacked on it. Leave the input out, or start a new turn with graph.invoke(input, config)"
+        )
+        raise InputOnResume(msg)
+    lost = sorted(set(snapshot.next) - set(graph.nodes))
+    if lost:
+        msg = f"thread {thread_id!r} waits for {', '.join(map(repr, lost))}, which this graph does not have"
+        raise GraphChanged(msg)
+    if isinstance(value, Command):
+        value = value.resume
+    if value is None:
+        return None
+    waiting = [interrupt.id for interrupt in snapshot.interrupts]
+    if not waiting:
+        msg = f"thread {thread_id!r}: a value was given and no interrupt waits for one; resume without it"
+        raise Misuse(msg)
+    if isinstance(value, Mapping) and value and all(key in waiting for key in value):
+        return Command(resume=dict(value))
+    if len(waiting) > 1:
+        msg = (
+            f"thread {thread_id!r}: {len(waiting)} interrupts wait; answer by id, such as "
+            f"{{{waiting[0]!r}: …}} (waiting: {', '.join(waiting)})"
+        )
+        raise Misuse(msg)
+    return Command(resume={waiting[0]: value})
+
+
+def _config(thread_id: str, checkpoint_id: str | None, config: RunnableConfig | None) -> RunnableConfig:
+    conf: dict[str, Any] = {**(config or {}).get("configurable", {}), "thread_id": thread_name(thread_id)}
+    conf.pop("checkpoint_id", None)
+    if checkpoint_id is not None:
+        conf["checkpoint_id"] = checkpoint_id
+    return {**(config or {}), "configurable": conf}
+
+
+def _merged(new: RunnableConfig, base: RunnableConfig) -> RunnableConfig:
+    return {**base, "configurable": {**base.get("configurable", {}), **new.get("configurable", {})}}
+
+
+def _required(checkpoint_id: object) -> str:
+    if not isinstance(checkpoint_id, str) or not checkpoint_id.strip():
+        msg = "fork needs a checkpoint_id: without one it would go on at the end of the thread. `dalsegno checkpoints` lists them"
+        raise Misuse(msg)
+    return checkpoint_id
+
+
+def _known(snapshot: StateSnapshot, thread_id: str) -> StateSnapshot:
+    if snapshot.created_at is None:
+        msg = f"thread {thread_id!r} has no checkpoint to resume; check the id (`dalsegno threads` lists them)"
+        raise ThreadNotFound(msg)
+    return snapshot
+
+
+def _there(snapshot: StateSnapshot, thread_id: str, checkpoint_id: str) -> None:
+    if snapshot.created_at is None:
+        msg = f"thread {thread_id!r} has no checkpoint {checkpoint_id!r}; `dalsegno checkpoints` lists them"
+        raise CheckpointNotFound(msg)

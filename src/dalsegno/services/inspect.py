@@ -1,0 +1,293 @@
+"""Looking at threads, and re-reading everything to prove that it is sound.
+
+Rules of this module:
+
+* A check reads every row of a thread and collects all findings; it never stops at the first and never mends.
+* What it proves: every place, parent, head, branch and blob that is pointed to is there; every body is JSON; every
+  digest is its body's; events are numbered without gaps; counters are not behind; nothing lies around unreferenced.
+* A checkpoint that is announced and not there yet (its writes came first) is no damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from dalsegno.contracts import Op, Step
+from dalsegno.core.items import POOL, Place, digest_of, needs_of
+from dalsegno.core.journal import Kind
+from dalsegno.errors import Damaged, ThreadNotFound
+from dalsegno.services.checkpoints import mark_of
+from dalsegno.services.frames import from_micros, read_frame
+from dalsegno.services.ids import pack_name, unpack_id, unpack_name
+from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
+from dalsegno.services.upkeep import reachable
+
+__all__ = ["Finding", "Thread", "Verdict", "check_thread", "get_thread", "list_threads", "thread_bytes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A thread as lists show it.
+
+    Attributes:
+        thread_id: its id.
+        owner: the user it belongs to, if any.
+        created_at, updated_at: aware UTC.
+        events: number of the last event.
+        checkpoints: how many are stored, over all namespaces.
+        deleted: whether only the tombstone is left.
+        leased_to: who runs it now, if anyone.
+    """
+
+    thread_id: str
+    owner: str | None
+    created_at: datetime
+    updated_at: datetime
+    events: int
+    checkpoints: int
+    deleted: bool
+    leased_to: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that should not be.
+
+    Attributes:
+        thread_id: where.
+        kind: one word: `dangling`, `digest`, `gap`, `json`, `orphan`, `counter`, `kind`.
+        place: what is wrong, such as `item 1:17` or `checkpoint 1ef…`.
+        expected, found: what should stand there, and what does.
+    """
+
+    thread_id: str
+    kind: str
+    place: str
+    expected: str
+    found: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a check of one thread read and found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    checkpoints: int = 0
+    items: int = 0
+    events: int = 0
+    writes: int = 0
+    blobs: int = 0
+
+
+def list_threads(
+    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False
+) -> Op[list[Thread]]:
+    """Threads by id, those after `after`."""
+    rows = yield Step(
+        "threads_page",
+        {
+            "tenant": scope.tenant,
+            "owner": scope.user,
+            "after": None if after is None else pack_name(after),
+            "limit": 2**62 if limit is None else limit,
+            "deleted": deleted,
+        },
+    )
+    clock = yield Step("now", {})
+    return [_thread(columns, clock[0][0]) for columns in rows]
+
+
+def get_thread(scope: Scope, name: str) -> Op[Thread]:
+    """One thread.
+
+    Raises:
+        ThreadNotFound: no such thread.
+    """
+    yield from find_thread(scope, name)
+    rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name)})
+    clock = yield Step("now", {})
+    if not rows:
+        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
+        raise ThreadNotFound(msg)
+    return _thread(rows[0], clock[0][0])
+
+
+def thread_bytes(scope: Scope, name: str) -> Op[int]:
+    """Bytes of a thread's bodies: items, states, frames and writes; rows' and indexes' own bytes are not in it."""
+    row = yield from find_thread(scope, name)
+    rows = yield Step("thread_bytes", row.key)
+    return int(rows[0][0])
+
+
+def _thread(columns: tuple[Any, ...], now: int) -> Thread:
+    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints = columns
+    return Thread(
+        thread_id=unpack_name(name),
+        owner=owner,
+        created_at=from_micros(created_at),
+        updated_at=from_micros(updated_at),
+        events=events,
+        checkpoints=checkpoints,
+        deleted=deleted_at is not None,
+        leased_to=holder if until is not None and until > now else None,
+    )
+
+
+def check_thread(scope: Scope, name: str) -> Op[Verdict]:
+    """Re-read a thread; see the module's rules.
+
+    Raises:
+        ThreadNotFound: no such thread.
+    """
+    row = yield from find_thread(scope, name)
+    check = _Check(row)
+    yield from check.items()
+    yield from check.checkpoints()
+    yield from check.writes()
+    yield from check.events()
+    yield from check.blobs()
+    yield from check.orphans()
+    return check.verdict
+
+
+class _Check:
+    def __init__(self, row: ThreadRow) -> None:
+        self.row = row
+        self.verdict = Verdict()
+        self.trees: dict[Place, Any] = {}
+        self.refs: set[bytes] = set()
+        self.numbers: dict[int, Any] = {}
+        self.pointed: list[tuple[str, Place]] = []
+        self.blobs_wanted: set[bytes] = set()
+
+    def find(self, kind: str, place: str, expected: object, found: object) -> None:
+        self.verdict.findings.append(
+            Finding(thread_id=self.row.name, kind=kind, place=place, expected=str(expected)[:200], found=str(found)[:200])
+        )
+
+    def items(self) -> Op[None]:
+        tails: Counter[int] = Counter()
+        for lane, pos, digest, body in (yield Step("items_all", self.row.key)):
+            self.verdict.items += 1
+            tails[lane] = max(tails[lane], pos)
+            place = f"item {lane}:{pos}"
+            try:
+                tree = self.trees[lane, pos] = orjson.loads(body)
+            except orjson.JSONDecodeError as error:
+                self.trees[lane, pos] = None
+                self.find("json", place, "JSON", error)
+                continue
+            if digest is not None and isinstance(tree, str):
+                real = hashlib.sha256(tree.encode()).digest()[:16]
+                if real != bytes(digest):
+                    self.find("digest", place, bytes(digest).hex(), real.hex())
+            elif digest is not None:
+                self.find("digest", place, "a string", digest_of(body.encode() if isinstance(body, str) else body).hex())
+        if tails[POOL] > self.row.pool:
+            self.find("counter", "pool", f"at least {tails[POOL]}", self.row.pool)
+        if tails and max(tails) > self.row.lanes:
+            self.find("counter", "lanes", f"at least {max(tails)}", self.row.lanes)
+        for (lane, pos), tree in self.trees.items():
+            self._point(f"item {lane}:{pos}", tree)
+
+    def _point(self, place: str, tree: Any) -> None:
+        ranges: list[list[int]] = []
+        needs_of(tree, ranges, self.blobs_wanted)
+        for lane, first, last in ranges:
+            missing = [pos for pos in range(first, last + 1) if (lane, pos) not in self.trees]
+            if missing:
+                self.find("dangling", place, f"items {lane}:{first}-{last}", f"{len(missing)} missing, first {lane}:{missing[0]}")
+
+    def checkpoints(self) -> Op[None]:
+        rows = yield Step("checkpoints_all", self.row.key)
+        branches = {number for number, _, _ in (yield Step("branches_of", self.row.key))} | {0}
+        self.numbers = {columns[0]: columns for columns in rows}
+        for ckpt, _ns, id_, parent, branch, meta, shape, graph, frame, state, *_ in rows:
+            if state is None:
+                continue
+            self.verdict.checkpoints += 1
+            place = f"checkpoint {unpack_id(bytes(id_))}"
+            if parent is not None and (parent not in self.numbers or self.numbers[parent][9] is None):
+                self.find("dangling", place, f"parent {parent}", "nothing")
+            if branch not in branches:
+                self.find("dangling", place, f"branch {branch}", "nothing")
+            for what, pos in (("metadata", meta), ("shape", shape), ("graph", graph)):
+                if pos is not None and (POOL, pos) not in self.trees:
+                    self.find("dangling", place, f"{what} at item 0:{pos}", "nothing")
+            try:
+                for node in orjson.loads(state).values():
+                    self._point(place, node)
+                read_frame(frame, orjson.dumps(self.trees.get((POOL, shape))), packed_id="", created_at=0)
+            except (orjson.JSONDecodeError, ValueError, TypeError, IndexError, KeyError, AttributeError, Damaged) as error:
+                self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
+            if ckpt > self.row.checkpoints:
+                self.find("counter", "checkpoints", f"at least {ckpt}", self.row.checkpoints)
+        for ns, name, head in (yield Step("namespaces_of", self.row.key)):
+            mine = [columns[0] for columns in rows if columns[1] == ns and columns[9] is not None]
+            if head != max(mine, default=None):
+                self.find("dangling", f"head of namespace {unpack_name(name)!r}", max(mine, default=None), head)
+
+    def writes(self) -> Op[None]:
+        for ckpt, task, _path, body in (yield Step("writes_all", self.row.key)):
+            self.verdict.writes += 1
+            place = f"writes of task {unpack_id(bytes(task))}"
+            if ckpt not in self.numbers:
+                self.find("dangling", place, f"checkpoint number {ckpt}", "nothing")
+            try:
+                self._point(place, orjson.loads(body))
+            except orjson.JSONDecodeError as error:
+                self.find("json", place, "JSON", error)
+
+    def events(self) -> Op[None]:
+        expected = 1
+        for seq, kind, _author, _at, _branch, _ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
+            self.verdict.events += 1
+            place = f"event #{seq}"
+            if seq != expected:
+                self.find("gap", place, f"#{expected}", f"#{seq}")
+            expected = seq + 1
+            try:
+                Kind.of_code(kind)
+            except Damaged:
+                self.find("kind", place, "a known kind", kind)
+            if (lane, pos) not in self.trees:
+                self.find("dangling", place, f"item {lane}:{pos}", "nothing")
+                continue
+            tree = self.trees[lane, pos]
+            id_ = tree.get("id") if isinstance(tree, dict) else None
+            if mark is not None and isinstance(id_, str) and mark_of(id_) != mark:
+                self.find("digest", place, f"mark {mark_of(id_)}", mark)
+        if expected - 1 != self.row.events:
+            self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+
+    def blobs(self) -> Op[None]:
+        there = set()
+        for digest, exists in (yield Step("blob_refs_of", self.row.key)):
+            self.verdict.blobs += 1
+            there.add(bytes(digest))
+            rows = (yield Step("blob_get", {"tenant": self.row.tenant, "digest": bytes(digest)})) if exists else []
+            if not rows:
+                self.find("dangling", f"blob {bytes(digest).hex()}", "its text", "nothing")
+            elif hashlib.sha256(rows[0][0].encode()).digest() != bytes(digest):
+                self.find("digest", f"blob {bytes(digest).hex()}", "the digest of its text", "another")
+        self.refs = there
+        for digest in self.blobs_wanted - there:
+            self.find("dangling", f"blob {digest.hex()}", "a reference of this thread", "nothing")
+
+    def orphans(self) -> Op[None]:
+        live, blobs = yield from reachable(self.row)
+        tails: dict[int, int] = {}
+        for lane, pos in self.trees:
+            tails[lane] = max(pos, tails.get(lane, 0))
+        for lane, pos in sorted(self.trees.keys() - live):
+            if lane != POOL and pos == tails[lane] and self.trees[lane, pos] is None:
+                continue
+            self.find("orphan", f"item {lane}:{pos}", "something that points to it", "nothing")
+        for digest in self.refs - blobs:
+            self.find("orphan", f"blob {digest.hex()}", "something that points to it", "nothing")

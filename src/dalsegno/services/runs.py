@@ -1,0 +1,58 @@
+"""Leases: one running writer for a thread, with a fencing token in each of its writes.
+
+Rules of this module:
+
+* A lease is taken, kept and let go under the thread's lock; the database's clock decides whether it is live.
+* Every taking gives a higher token. A write with a token that is not the newest, or whose lease has run out, is
+  refused, however sure the writer is.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from dalsegno.contracts import Op, Step
+from dalsegno.errors import LeaseLost, Misuse
+from dalsegno.services.threads_row import Scope, lock_thread
+
+__all__ = ["acquire", "release", "renew"]
+
+
+def acquire(scope: Scope, name: str, holder: str, ttl: timedelta) -> Op[int]:
+    """Take the lease of a thread (made if there is none) and return its token.
+
+    Raises:
+        LeaseHeld: another holder's lease is live.
+    """
+    micros = _micros(ttl)
+    row = yield from lock_thread(scope, name, create=True)
+    fence = row.fence + 1
+    yield Step("thread_lease", {**row.key, "fence": fence, "holder": holder, "until": row.now + micros})
+    return fence
+
+
+def renew(scope: Scope, name: str, holder: str, token: int, ttl: timedelta) -> Op[None]:
+    """Keep a lease for another `ttl` from now.
+
+    Raises:
+        LeaseLost: it has run out or passed on.
+    """
+    micros = _micros(ttl)
+    row = yield from lock_thread(scope, name, create=False, fence=token)
+    yield Step("thread_lease", {**row.key, "fence": token, "holder": holder, "until": row.now + micros})
+
+
+def release(scope: Scope, name: str, token: int) -> Op[None]:
+    """Let a lease go; one that is gone already is fine."""
+    try:
+        row = yield from lock_thread(scope, name, create=False, fence=token)
+    except LeaseLost:
+        return
+    yield Step("thread_lease", {**row.key, "fence": token, "holder": None, "until": None})
+
+
+def _micros(ttl: timedelta) -> int:
+    if ttl <= timedelta(0):
+        msg = f"ttl={ttl}: a lease lasts longer than nothing, such as timedelta(seconds=30)"
+        raise Misuse(msg)
+    return ttl // timedelta(microseconds=1)

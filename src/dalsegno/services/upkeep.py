@@ -1,0 +1,282 @@
+"""Deleting, copying and pruning: each one transaction.
+
+Rules of this module:
+
+* Deleting a thread removes every row of it but its tombstone. Its counters stay, so no number is given twice.
+* Pruning and deleting runs drop checkpoints and writes, then every item nothing points to any more. The journal is
+  the truth and keeps its events, and the items they point to.
+* What a surviving checkpoint's delta channel is rebuilt from is never dropped: pruning keeps it, deleting runs refuses.
+* A copy is rows copied by the database; nothing is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from dalsegno.contracts import Op, Step
+from dalsegno.core.items import POOL, Place, needs_of
+from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.loading import json_text
+from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
+
+__all__ = ["copy_thread", "delete_for_runs", "delete_thread", "names", "prune", "reachable", "reopen_thread"]
+
+_COUNTERS = "counters_since_delta_snapshot"
+_WIPES = (
+    "wipe_writes",
+    "wipe_checkpoints",
+    "wipe_events",
+    "wipe_items",
+    "wipe_branches",
+    "wipe_namespaces",
+)
+
+
+def names(scope: Scope, limit: int | None) -> Op[list[str]]:  # noqa: ARG001 - a page of names is as cheap as one
+    """Ids of all threads, those written last first."""
+    rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.user})
+    return [unpack_name(name) for (name,) in rows]
+
+
+def delete_thread(scope: Scope, name: str) -> Op[bool]:
+    """Delete a thread and leave a tombstone. Returns False when there was nothing to delete."""
+    try:
+        row = yield from lock_thread(scope, name, create=False)
+    except (ThreadNotFound, ThreadDeleted):
+        return False
+    yield from _wipe(row)
+    yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))
+    return True
+
+
+def reopen_thread(scope: Scope, name: str) -> Op[None]:
+    """Take the tombstone off a deleted thread, so that its id can be used again; what was deleted stays deleted."""
+    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name)})
+    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
+    if row is None or (scope.user is not None and row.owner != scope.user):
+        msg = f"no thread {name!r} to reopen; a new id needs no reopening"
+        raise ThreadNotFound(msg)
+    yield Step("thread_reopen", {**row.key, "now": row.now})
+
+
+def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
+    """Copy a thread, history and journal included, to an id that holds nothing."""
+    if source == target:
+        msg = f"thread {source!r} cannot be copied onto itself; give the copy another id"
+        raise Misuse(msg)
+    origin = yield from lock_thread(scope, source, create=False)
+    copy = yield from lock_thread(scope, target, create=True)
+    if copy.checkpoints or copy.events:
+        msg = f"thread {target!r} already holds something; copy to a new id, or delete it first"
+        raise ThreadExists(msg)
+    params = {**origin.key, "to": copy.thread}
+    yield tuple(
+        Step(name, params)
+        for name in (
+            "copy_namespaces",
+            "copy_branches",
+            "copy_items",
+            "copy_checkpoints",
+            "copy_writes",
+            "copy_events",
+            "copy_blob_refs",
+        )
+    )
+    copy.events, copy.pool, copy.lanes = origin.events, origin.pool, origin.lanes
+    copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
+    yield save_thread(copy)
+
+
+def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
+    """Delete the checkpoints of some runs, with their writes."""
+    if not runs:
+        return
+    rows = yield Step("checkpoints_of_runs", {"tenant": scope.tenant, "runs": json_text(list(runs))})
+    by_thread: dict[str, list[int]] = {}
+    for name, ckpt in rows:
+        by_thread.setdefault(unpack_name(name), []).append(ckpt)
+    for name, ckpts in by_thread.items():
+        try:
+            row = yield from lock_thread(scope, name, create=False)
+        except (ThreadNotFound, ThreadDeleted):
+            continue
+        table = yield from _checkpoints(row)
+        gone = set(ckpts)
+        needed = _needed_by_delta(table, set(table) - gone) & gone
+        if needed:
+            msg = (
+                f"thread {name!r}: a delta channel of a checkpoint that stays is rebuilt from {len(needed)} of the "
+                "checkpoints of these runs; nothing was deleted. Prune the thread, or delete it whole"
+            )
+            raise Refused(msg)
+        yield from _drop(row, gone)
+
+
+def prune(scope: Scope, name: str, strategy: str) -> Op[int]:
+    """Drop old checkpoints of a thread; returns how many went."""
+    if strategy not in ("keep_latest", "delete", "delete_all"):
+        msg = f"strategy={strategy!r}: use 'keep_latest' or 'delete'"
+        raise Misuse(msg)
+    try:
+        row = yield from lock_thread(scope, name, create=False)
+    except (ThreadNotFound, ThreadDeleted):
+        return 0
+    table = yield from _checkpoints(row)
+    keep: set[int] = set()
+    if strategy == "keep_latest":
+        heads = yield Step("namespaces_of", row.key)
+        keep = {head for _, _, head in heads if head is not None}
+        keep |= _needed_by_delta(table, keep)
+        newest = max((ckpt for ckpt, entry in table.items() if entry.state is not None), default=0)
+        keep |= {ckpt for ckpt, entry in table.items() if entry.state is None and ckpt > newest}
+    gone = set(table) - keep
+    yield from _drop(row, gone)
+    return len(gone)
+
+
+class _Entry:
+    """A checkpoint as pruning sees it."""
+
+    __slots__ = ("delta", "frame", "graph", "meta", "parent", "shape", "state")
+
+    def __init__(self, columns: Sequence[Any], metas: dict[int, Any]) -> None:
+        _ckpt, _ns, _id, self.parent, _branch, self.meta, self.shape, self.graph, self.frame, state, *_ = columns
+        self.state: dict[str, Any] | None = orjson.loads(state) if state is not None else None
+        meta = metas.get(self.meta) if self.meta is not None else None
+        counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
+        self.delta: set[str] = {key for key in counters if not key.startswith("$")} if isinstance(counters, dict) else set()
+
+
+def _checkpoints(row: ThreadRow) -> Op[dict[int, _Entry]]:
+    rows = yield Step("checkpoints_all", row.key)
+    wanted = sorted({columns[5] for columns in rows if columns[5] is not None})
+    metas: dict[int, Any] = {}
+    if wanted:
+        ranges = json_text([[POOL, pos, pos] for pos in wanted])
+        found = yield Step("items_in", {**row.key, "ranges": ranges})
+        metas = {pos: orjson.loads(body) for _, pos, body in found}
+    return {columns[0]: _Entry(columns, metas) for columns in rows}
+
+
+def _needed_by_delta(table: dict[int, _Entry], kept: Iterable[int]) -> set[int]:
+    """Ancestors that the delta channels of kept checkpoints are rebuilt from."""
+    needed: set[int] = set()
+    for ckpt in kept:
+        entry = table[ckpt]
+        missing = {channel for channel in entry.delta if entry.state is None or channel not in entry.state}
+        parent = entry.parent
+        while missing and parent is not None and parent in table:
+            needed.add(parent)
+            missing -= (table[parent].state or {}).keys()
+            parent = table[parent].parent
+    return needed
+
+
+def _drop(row: ThreadRow, gone: set[int]) -> Op[None]:
+    if not gone:
+        return
+    params = {**row.key, "ckpts": json_text(sorted(gone))}
+    yield (
+        Step("writes_drop", params),
+        Step("checkpoints_drop", params),
+        Step("checkpoints_orphan", params),
+        Step("namespaces_rewind", row.key),
+    )
+    yield from _sweep(row)
+    yield save_thread(row)
+
+
+def _sweep(row: ThreadRow) -> Op[None]:
+    """Delete items and blob references that nothing points to any more."""
+    live, blobs = yield from reachable(row)
+    rows = yield Step("items_all", row.key)
+    last: dict[int, int] = {}
+    for lane, pos, _, _ in rows:
+        last[lane] = max(pos, last.get(lane, 0))
+    dead = [(lane, pos) for lane, pos, _, _ in rows if (lane, pos) not in live]
+    steps: list[Step] = []
+    drops = [place for place in dead if place[1] != last[place[0]] or place[0] == POOL]
+    blanks = [place for place in dead if place[1] == last[place[0]] and place[0] != POOL]
+    if drops:
+        steps.append(
+            Step("item_drop", [{**row.key, "lane": lane, "first": first, "last": end} for lane, first, end in _runs(drops)])
+        )
+    if blanks:
+        # The last element of a lane says where the next one goes; it stays, empty.
+        steps.append(Step("item_blank", [{**row.key, "lane": lane, "pos": pos} for lane, pos in blanks]))
+    refs = yield Step("blob_refs_of", row.key)
+    for digest, _ in refs:
+        if bytes(digest) not in blobs:
+            steps.append(Step("blob_ref_drop", {**row.key, "digest": digest}))
+            steps.append(Step("blob_drop", {"tenant": row.tenant, "digest": digest}))
+    if steps:
+        yield tuple(steps)
+
+
+def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
+    """Every item and blob that checkpoints, writes and events of a thread point to, directly or not."""
+    live: set[Place] = set()
+    blobs: set[bytes] = set()
+    front: list[Place] = []
+
+    def reach(tree: Any) -> None:
+        ranges: list[list[int]] = []
+        needs_of(tree, ranges, blobs)
+        for lane, first, end in ranges:
+            for pos in range(first, end + 1):
+                if (lane, pos) not in live:
+                    live.add((lane, pos))
+                    front.append((lane, pos))
+
+    seen: set[tuple[int, int, int]] = set()
+    for columns in (yield Step("checkpoints_all", row.key)):
+        for pos in columns[5:8]:
+            if pos is not None:
+                reach({"$ref": pos})
+        if columns[9] is not None:
+            for node in orjson.loads(columns[9]).values():
+                if isinstance(node, dict) and len(node) == 1 and ("$list" in node or "$dict" in node):
+                    node = {"$list": [part for part in next(iter(node.values())) if (*part,) not in seen]}
+                    seen.update((*part,) for part in node["$list"])
+                reach(node)
+    for _, _, _, body in (yield Step("writes_all", row.key)):
+        reach(orjson.loads(body))
+    for columns in (yield Step("events_all", row.key)):
+        place = (columns[7], columns[8])
+        if place not in live:
+            live.add(place)
+            front.append(place)
+    bodies = {}
+    if front:
+        rows = yield Step("items_all", row.key)
+        bodies = {(lane, pos): body for lane, pos, _, body in rows}
+    while front:
+        body = bodies.get(front.pop())
+        if body is not None and '"$' in (body if isinstance(body, str) else body.decode()):
+            reach(orjson.loads(body))
+    return live, blobs
+
+
+def _runs(places: Iterable[Place]) -> list[tuple[int, int, int]]:
+    runs: list[tuple[int, int, int]] = []
+    for lane, pos in sorted(places):
+        if runs and runs[-1][0] == lane and runs[-1][2] + 1 == pos:
+            runs[-1] = (lane, runs[-1][1], pos)
+        else:
+            runs.append((lane, pos, pos))
+    return runs
+
+
+def _wipe(row: ThreadRow) -> Op[None]:
+    refs = yield Step("blob_refs_of", row.key)
+    yield (
+        *(Step(name, row.key) for name in _WIPES),
+        Step("wipe_blob_refs", row.key),
+        *(Step("blob_drop", {"tenant": row.tenant, "digest": digest}) for digest, _ in refs),
+    )
+
+
