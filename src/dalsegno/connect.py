@@ -75,7 +75,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
     if parts.scheme in ("postgresql", "postgres"):
         from dalsegno.stores.postgres import PostgresStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
-        return PostgresStore(url)
+        return PostgresStore(url, create=create)
     msg = f"{url!r}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
 

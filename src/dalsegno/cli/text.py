@@ -19,7 +19,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["HOSTILE", "clean", "clip", "one_line", "shown", "size", "time"]
+__all__ = ["HOSTILE", "clean", "clip", "one_line", "shown", "time"]
 
 HOSTILE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
@@ -59,11 +59,6 @@ def one_line(text: str) -> str:
 def shown(text: str, style: str = "") -> Text:
     """A cleaned text for the console, in which nothing is markup."""
     return Text(clean(text).expandtabs(4), style=style)
-
-
-def size(count: int) -> str:
-    """A number of bytes as a person reads it."""
-    return f"{count:,} bytes"
 
 
 def time(at: datetime) -> str:

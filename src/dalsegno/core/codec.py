@@ -12,15 +12,20 @@ Rules of this module:
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
+from json import JSONDecodeError
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from dalsegno.core import containers, exceptions, models, numpy_types, stdlib_types  # noqa: F401 - fill the tables
-from dalsegno.core.records import by_functions
-from dalsegno.core.registry import add, add_native, default_name, plan_for
+from dalsegno.core import containers, numpy_types, scalars, stdlib_types, times  # noqa: F401 - they fill the tables
+from dalsegno.core.exceptions import exception
+from dalsegno.core.models import model
+from dalsegno.core.records import record
+from dalsegno.core.registry import KINDS, Plan, add, add_native, default_name, name_of, plan_for
+from dalsegno.core.subclasses import enum, named_tuple, subclass
 from dalsegno.core.tree import MAX_DEPTH, Json, canonical, digest, dumps, loads
-from dalsegno.core.walk import CLONERS, ENCODERS, Refusal, dec, enc
+from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, dec, dup, enc, only, part
 from dalsegno.errors import Damaged, Misuse, NotSerializable
 
 __all__ = [
@@ -42,8 +47,18 @@ __all__ = [
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
-for _cls in list(ENCODERS):
+
+def _shared(value: Any) -> Any:
+    return value
+
+
+KINDS[:] = (exception, enum, named_tuple, model, subclass, record)
+CLONERS.update(dict.fromkeys(ATOMS, _shared))
+for _cls in ENCODERS:
     add_native(_cls)
+for _error in (*vars(builtins).values(), JSONDecodeError):
+    if isinstance(_error, type) and issubclass(_error, BaseException):
+        name_of(_error)
 
 
 def encode(value: object, path: str = "state") -> Json:
@@ -119,6 +134,19 @@ def clone_list(values: list[T]) -> list[T]:
 # --- registering ----------------------------------------------------------------------------------
 
 
+def _by_functions(name: str, write: Callable[[Any], object], read: Callable[[Any], object]) -> Plan:
+    """A plan from the program's own functions: to a value that can be stored, and back."""
+
+    def encode(value: object, depth: int) -> Json:
+        return {"$type": name, "$value": part("encoded", write(value), value, depth + 1)}
+
+    def decode(tree: dict[str, Json]) -> object:
+        only(tree, "$type", "$value")
+        return read(dec(tree["$value"]))
+
+    return Plan(tag="$type", encode=encode, decode=decode, clone=lambda value: read(dup(write(value))))
+
+
 @overload
 def register(
     cls: C,
@@ -177,14 +205,14 @@ def register(
         msg = f"register({cls.__qualname__}): give both encode and decode, or neither"
         raise Misuse(msg)
     if encode is not None and decode is not None:
-        plan = by_functions(key, encode, decode)
+        plan = _by_functions(key, encode, decode)
     else:
         found = plan_for(cls, key, by_hand=True)
         if found is None:
             msg = f"register({cls.__qualname__}): this class cannot be seen through: give encode and decode"
             raise Misuse(msg)
         plan = found
-    add(cls, key, plan, by_hand=True, aliases=tuple(aliases))
+    add(cls, key, plan, by_hand=True, aliases=aliases)
     return cls
 
 

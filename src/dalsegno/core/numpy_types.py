@@ -15,7 +15,8 @@ from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
 
 from dalsegno.core.tree import Json
-from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Refusal, damaged, dec, enc, items, listed, only
+from dalsegno.core.containers import items
+from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Refusal, damaged, dec, enc, listed, only
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -7,21 +7,21 @@ Rules of this module:
   key: no module is imported, no attribute is followed.
 * Writing a value of an enum, dataclass, pydantic model, named tuple or exception registers its class. Any other
   class must be registered by the program.
-* The newest class of a name wins, as after a module is reloaded; a name given by hand is not taken away from
-  its class by one that merely appears.
+* The newest class of a name wins, as after a module is reloaded. But a name given by hand to a class that is
+  called otherwise is not taken away by a class that merely appears.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from dalsegno.core.tree import Json
+from dalsegno.core.tree import Json, is_plain_text
 from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Cloner, Decoder, Encoder, Refusal, damaged, only
 from dalsegno.errors import Misuse, UnknownType
 
-__all__ = ["KINDS", "Plan", "add", "default_name", "find", "name_of"]
+__all__ = ["KINDS", "Plan", "add", "add_native", "default_name", "name_of", "plan_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,91 +35,75 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A name's class; `plan` is None for built-in types, which have tags of their own."""
+class _Entry:
+    """A name's class; `plan` is None for built-in types, whose values have tags of their own."""
 
     cls: type
     plan: Plan | None
     by_hand: bool
 
 
-Kind = Callable[[type, str, bool], "Plan | None"]
-"""Makes a plan for a class it knows. Arguments: the class, its name, whether the program asked for it."""
+class Kind(Protocol):
+    """Makes plans for the classes of one kind."""
+
+    def __call__(self, cls: type, name: str, *, by_hand: bool) -> Plan | None:
+        """The plan for a class, or None; `by_hand` says whether the program asked for this class."""
+
 
 KINDS: Final[list[Kind]] = []
 """Asked in turn."""
-_BY_NAME: Final[dict[str, Entry]] = {}
+_BY_NAME: Final[dict[str, _Entry]] = {}
 _NAMES: Final[dict[type, str]] = {}
 
 
 def default_name(cls: type) -> str:
-    """`module:qualname`; built-in classes by their bare name."""
-    if cls.__module__ == "builtins":
-        return cls.__qualname__
-    return f"{cls.__module__}:{cls.__qualname__}"
+    """`module:qualname`; a built-in class by its bare name."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def plan_for(cls: type, name: str, *, by_hand: bool) -> Plan | None:
     """The first plan any kind has for a class."""
-    for kind in KINDS:
-        plan = kind(cls, name, by_hand)
-        if plan is not None:
-            return plan
-    return None
+    plans = (kind(cls, name, by_hand=by_hand) for kind in KINDS)
+    return next((plan for plan in plans if plan is not None), None)
 
 
-def add(cls: type, name: str, plan: Plan, *, by_hand: bool, aliases: tuple[str, ...] = ()) -> None:
-    """Put a class under its name and give the walk its handlers."""
-    for each in (name, *aliases):
+def add(cls: type, name: str, plan: Plan, *, by_hand: bool, aliases: Iterable[str] = ()) -> None:
+    """Put a class under its name and give the walk its handlers.
+
+    Raises:
+        Misuse: the class or the name is a built-in type's, or the name cannot be stored.
+    """
+    names = (name, *aliases)
+    native = [each for each in (*names, _NAMES.get(cls, "")) if each in _BY_NAME and _BY_NAME[each].plan is None]
+    if native or not all(map(is_plain_text, names)):
+        msg = f"register({cls.__qualname__}, {names!r:.80}): {native or names} cannot be taken: use another name"
+        raise Misuse(msg)
+    for each in names:
         before = _BY_NAME.get(each)
-        if before is not None and before.plan is None:
-            msg = f"{each!r} is the name of a built-in type: register {cls.__qualname__} under another name"
-            raise Misuse(msg)
+        _BY_NAME[each] = _Entry(cls=cls, plan=plan, by_hand=by_hand)
         if before is not None and before.cls is not cls and _NAMES.get(before.cls) == each:
             _forget(before.cls)
-        _BY_NAME[each] = Entry(cls=cls, plan=plan, by_hand=by_hand)
     _NAMES[cls] = name
     ENCODERS[cls] = plan.encode
     CLONERS[cls] = plan.clone
 
 
 def _forget(cls: type) -> None:
-    del _NAMES[cls]
+    _NAMES.pop(cls, None)
     ENCODERS.pop(cls, None)
     CLONERS.pop(cls, None)
 
 
 def add_native(cls: type) -> None:
-    """Let a class be named in values (as a factory), though its own values have tags."""
+    """Let a class be named in values, as a factory is, though its own values have tags."""
     if cls not in _NAMES:
-        name = default_name(cls)
-        _BY_NAME[name] = Entry(cls=cls, plan=None, by_hand=True)
-        _NAMES[cls] = name
-
-
-def find(name: Json, tag: str) -> Entry:
-    """The entry of a stored name.
-
-    Raises:
-        UnknownType: nothing of this name is registered.
-        Damaged: this is not a name.
-    """
-    entry = _BY_NAME.get(name)  # type: ignore[arg-type]
-    if entry is None:
-        if type(name) is not str:
-            raise damaged(tag, "the name of a type", name)
-        known = name.rpartition(":")[2].rpartition(".")[2]
-        msg = (
-            f"stored value of type {name!r}, which is not registered in this process and is never imported by name: "
-            f"call dalsegno.register({known}) before reading"
-        )
-        raise UnknownType(msg)
-    return entry
+        _NAMES[cls] = default_name(cls)
+        _BY_NAME[default_name(cls)] = _Entry(cls=cls, plan=None, by_hand=True)
 
 
 def name_of(cls: type) -> str | None:
     """The name of a class, registering it if its kind allows; None for a class that needs the program's word."""
-    if cls not in _NAMES:
+    if cls not in _NAMES and not issubclass(cls, type):
         _resolve(cls)
     return _NAMES.get(cls)
 
@@ -140,11 +124,35 @@ def _resolve(cls: type) -> bool:
     return True
 
 
+# --- names in trees -------------------------------------------------------------------------------
+
+
+def _find(name: Json, tag: str) -> _Entry:
+    if type(name) is not str:
+        raise damaged(tag, "the name of a type", name)
+    entry = _BY_NAME.get(name)
+    if entry is None:
+        known = name.rpartition(":")[2].rpartition(".")[2]
+        msg = (
+            f"a stored value has type {name!r:.200}, which is not registered in this process and is never imported "
+            f"by name: call dalsegno.register({known:.60}) before reading"
+        )
+        raise UnknownType(msg)
+    return entry
+
+
+def _named(tag: str) -> Decoder:
+    def decode(tree: dict[str, Json]) -> object:
+        entry = _find(tree[tag], tag)
+        if entry.plan is None or entry.plan.tag != tag:
+            raise damaged(tag, f"a type written as {tag}", tree[tag])
+        return entry.plan.decode(tree)
+
+    return decode
+
+
 def _shared(value: Any) -> Any:
     return value
-
-
-# --- classes as values ----------------------------------------------------------------------------
 
 
 def _class(value: type, _depth: int) -> Json:
@@ -155,19 +163,9 @@ def _class(value: type, _depth: int) -> Json:
     return {"$class": name}
 
 
-def _named(tag: str) -> Decoder:
-    def decode(tree: dict[str, Json]) -> object:
-        entry = find(tree[tag], tag)
-        if entry.plan is None or entry.plan.tag != tag:
-            raise damaged(tag, f"a type written as {tag}", tree[tag])
-        return entry.plan.decode(tree)
-
-    return decode
-
-
 ENCODERS[type] = _class
 CLONERS[type] = _shared
-DECODERS["$class"] = lambda tree: find(only(tree, "$class"), "$class").cls
+DECODERS["$class"] = lambda tree: _find(only(tree, "$class"), "$class").cls
 for _tag in ("$type", "$enum", "$error", "$m"):
     DECODERS[_tag] = _named(_tag)
 RESOLVERS.append(_resolve)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dalsegno.core.tree import Json
-from dalsegno.core.walk import ENCODERS, Encoder, Refusal, dec, enc, mapping
+from dalsegno.core.containers import mapping
+from dalsegno.core.walk import Encoder, Refusal, dec, enc, part
 
 __all__ = ["Form", "Shape", "one_of", "sequence_of"]
 
@@ -36,16 +37,7 @@ class Shape:
 
     def write(self, value: dict[str, object], depth: int) -> Json:
         """The object of a dict that fits."""
-        tree: dict[str, Json] = {}
-        key = ""
-        try:
-            for key, item in value.items():
-                if key not in self.fixed:
-                    tree[key] = ENCODERS[type(item)](item, depth + 1)
-        except Refusal as refusal:
-            refusal.within(key, value)
-            raise
-        return tree
+        return {key: part(key, item, value, depth + 1) for key, item in value.items() if key not in self.fixed}
 
     def read(self, tree: dict[str, Json]) -> dict[str, object]:
         """The dict of such an object."""

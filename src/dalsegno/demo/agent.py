@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from langchain_core.runnables import RunnableConfig  # noqa: TC002 - LangGraph reads the nodes' annotations
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from dalsegno.demo.script import MODEL, TOOL, Script
+from dalsegno.langgraph.resume import resume
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,6 @@ def play(
     script: Script,
     thread_id: str,
     *,
-    resume: Callable[[], object],
     at_rest: Callable[[int], None] = lambda _position: None,
     siblings: int = 0,
 ) -> None:
@@ -90,7 +90,6 @@ def play(
         graph: the agent.
         script: what is said.
         thread_id: the thread; it may be new, idle, in mid-turn or at its end.
-        resume: continues the thread's unfinished turn; called at most once, and only if there is one.
         at_rest: told after each turn how many messages the thread holds.
         siblings: how many errands of one step may have to wait for each other; gives each of them a worker.
 
@@ -102,7 +101,7 @@ def play(
         "max_concurrency": siblings + 8,
     }
     if head_of(graph, thread_id).open:
-        resume()
+        resume(graph, thread_id, config=config)
     while incoming := script.turn_at(script.follow(head_of(graph, thread_id).messages)):
         graph.invoke({"messages": list(incoming)}, config, durability="sync")
         at_rest(len(head_of(graph, thread_id).messages))

@@ -52,7 +52,7 @@ class _Spawned:
     def __init__(self, job: Job) -> None:
         self._complaints: Final = tempfile.TemporaryFile()  # noqa: SIM115 - closed on leaving the context
         self._popen: Final = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dalsegno.demo.child"],
+            [sys.executable, "-P", "-m", "dalsegno.demo"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,

@@ -17,7 +17,7 @@ from langgraph import errors, types
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from dalsegno.core.codec import register
-from dalsegno.core.models import model
+from dalsegno.core.models import Model
 from dalsegno.core.registry import add, default_name
 from dalsegno.core.shapes import Form, Shape, one_of, sequence_of
 from dalsegno.langgraph.schemas import register_schema
@@ -58,7 +58,7 @@ _SHORT: Final[dict[str, Any]] = {
 
 for _name, _cls in _SHORT.items():
     _forms = {field: form for field, form in _FORMS.items() if field in _cls.model_fields}
-    _plan = model(_cls, "$m", _name, short=True, forms=_forms)
+    _plan = Model(_cls, "$m", _name, short=True, forms=_forms).plan()
     register(_cls)  # values written before this module was imported
     add(_cls, _name, _plan, by_hand=True)
 for _cls in (messages.BaseMessage, messages.BaseMessageChunk):

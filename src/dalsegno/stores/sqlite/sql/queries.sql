@@ -278,7 +278,7 @@ ORDER BY e.seq;
 -- name: events_page
 SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
 JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
- AND (json_extract(s.value, '$[1]') IS NULL OR coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]'))
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after
@@ -288,7 +288,7 @@ LIMIT :limit;
 -- name: events_matching
 SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
 JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
- AND (json_extract(s.value, '$[1]') IS NULL OR coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]'))
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread

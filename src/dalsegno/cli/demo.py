@@ -1,0 +1,217 @@
+"""`dalsegno demo`: kill a conversation, pick it up in a new process, and show what is left to wish for.
+
+The exit code is the verdict: 0 when the conversation ended as if nobody had touched it and nothing that had finished
+ran again, 1 when not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.panel import Panel
+from rich.text import Text
+
+from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.output import plain
+from dalsegno.cli.text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from dalsegno.demo import Outcome
+    from dalsegno.demo.measure import FileSize
+    from dalsegno.demo.performance import Execution
+
+__all__ = ["register"]
+
+_KILLED_IN: Final = {
+    "start": "killed before it did anything",
+    "effect": "killed after its effect",
+    "return": "killed as it returned",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "demo")(demo)
+
+
+def demo(
+    frame: Frame,
+    *,
+    transcript: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Play this transcript; a built-in one if not given.")
+    ] = None,
+    index: Annotated[
+        int | None, typer.Option(min=0, help="Which conversation of a file that holds several, from 0.")
+    ] = None,
+    kill_at: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Kill point, from 1; the most telling one if not given.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the files, and say where they are.")] = False,
+) -> None:
+    """Play a conversation, kill its process, resume it in a new one, and compare with an undisturbed run."""
+    from dalsegno.demo import BUILT_IN, perform  # noqa: PLC0415 - loads LangGraph; other commands do without
+
+    with _folder(frame, keep=keep) as folder:
+        url = frame.named_store or f"sqlite:///{folder / 'demo.db'}"
+        outcome = perform(
+            url=url,
+            folder=folder,
+            transcript=transcript or BUILT_IN,
+            index=index,
+            tenant=frame.tenant or "default",
+            user=frame.user,
+            kill_at=kill_at,
+        )
+    if frame.out.as_json:
+        frame.out.document({
+            **plain(outcome), "folder": str(folder) if keep else None,
+            "identical": outcome.identical, "doubled": plain(outcome.doubled), "holds": outcome.holds,
+        })  # fmt: skip
+    else:
+        frame.out.show(*_story(frame, outcome, transcript or Path("built-in transcript")))
+        if frame.named_store or keep:
+            frame.out.note(f"The thread is kept. Look at it: dalsegno show {outcome.thread_id}")
+    if not outcome.holds:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _folder(frame: Frame, *, keep: bool) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="dalsegno-demo-"))
+    try:
+        yield folder
+    finally:
+        if keep:
+            frame.out.note(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _story(frame: Frame, outcome: Outcome, transcript: Path) -> Iterator[RenderableType]:
+    yield _section("1. Killed", _killed(outcome, transcript))
+    yield _section("2. Reopened by a new process, without an input", _reopened(outcome))
+    yield _executions(frame, outcome)
+    yield _section("3. Compared with a run that nobody disturbed", _compared(outcome))
+    yield shown("It holds." if outcome.holds else "It does NOT hold.", "bold green" if outcome.holds else "bold red")
+
+
+def _section(title: str, lines: Iterable[Text]) -> Panel:
+    return Panel(Text("\n").join(lines), title=shown(title, "bold"), title_align="left", expand=False)
+
+
+def _fact(name: str, text: str, style: str = "") -> Text:
+    return Text.assemble(shown(f"{name:<24}", "dim"), shown(text, style))
+
+
+def _killed(outcome: Outcome, transcript: Path) -> Iterator[Text]:
+    from dalsegno.demo.script import PHASES  # noqa: PLC0415 - loads LangGraph; other commands do without
+
+    moment = outcome.killed_at
+    what = f"tool {moment.tool}" if moment.tool else moment.node
+    yield _fact("transcript", f"{transcript.name}, {outcome.messages_expected} messages")
+    yield _fact("SIGKILL at kill point", f"{moment.number} of {outcome.moments} (--kill-at)", "red")
+    yield _fact("node", f"{what}, for message {moment.position}; turn {moment.turn}, superstep {outcome.killed_step}")
+    yield _fact("moment", PHASES[moment.phase])
+
+
+def _reopened(outcome: Outcome) -> Iterator[Text]:
+    found = outcome.reopened
+    tools = {one.position: one.tool for one in outcome.executions}
+    kept = [tools.get(position) or node for node, position in found.siblings]
+    yield _fact("messages", f"{found.messages} of {outcome.messages_expected}")
+    yield _fact("last event", found.coordinate or "none")
+    yield _fact("last finished superstep", "none" if found.step is None else str(found.step))
+    yield _fact("still to run", ", ".join(found.pending) or "nothing in this superstep")
+    yield _fact("finished siblings kept", ", ".join(kept) or "none")
+    yield _fact("time to reopen", f"{found.ms:.1f} ms from the URL to the loaded head (imports not counted)")
+
+
+def _executions(frame: Frame, outcome: Outcome) -> Table:
+    table = frame.out.table("message#", "node", "first process", "second process", title="What ran where")
+    by_place: dict[int, dict[int, Execution]] = {}
+    for each in outcome.executions:
+        by_place.setdefault(each.position, {})[each.process] = each
+    for position, runs in sorted(by_place.items()):
+        first, second = runs.get(1), runs.get(2)
+        one = next(iter(runs.values()))
+        table.add_row(shown(str(position)), shown(one.tool or one.node), _first(first), _second(first, second))
+    return table
+
+
+def _first(one: Execution | None) -> Text:
+    if one is None:
+        return shown("")
+    if one.finished:
+        return shown("finished", "green")
+    return shown(_KILLED_IN[one.reached], "red")
+
+
+def _second(first: Execution | None, second: Execution | None) -> Text:
+    if second is None:
+        return shown("not run: its result was kept" if first is not None else "", "green")
+    if second.finished:
+        return shown("RAN AGAIN although it had finished", "bold red")
+    return shown("ran again: it had not finished" if first is not None else "ran", "yellow" if first else "")
+
+
+def _compared(outcome: Outcome) -> Iterator[Text]:
+    good, bad = "green", "bold red"
+    difference = outcome.first_difference
+    yield _fact(
+        "messages",
+        f"{outcome.messages} and {outcome.messages_expected}: "
+        + ("identical in role, content and calls" if difference is None else f"they part at message {difference}"),
+        good if difference is None else bad,
+    )
+    yield _fact(
+        "journal",
+        f"{outcome.events} events, " + ("identical" if outcome.events_identical else "NOT identical"),
+        good if outcome.events_identical else bad,
+    )
+    again, lost = outcome.finished_again, outcome.lost
+    yield _fact("ran again when finished", _listed(one.tool or one.node for one in again), bad if again else good)
+    yield _fact("finished and lost", _listed(f"{node} ({position})" for node, position in lost), bad if lost else good)
+    yield from _effects(outcome)
+    yield from _bytes(outcome)
+
+
+def _effects(outcome: Outcome) -> Iterator[Text]:
+    acts = [effect for effect in outcome.effects if not effect.reads]
+    total = sum(effect.times for effect in acts)
+    if not outcome.doubled:
+        yield _fact("effects on the world", f"{len(acts)}, each of them once", "green")
+        return
+    names = _listed(f"{effect.tool} {effect.times} times" for effect in outcome.doubled)
+    yield _fact("effects on the world", f"{len(acts)}, done {total} times: {names}", "yellow")
+    yield _fact(
+        "", "The tool was killed after its effect and before its result was stored, so it acted again:", "yellow"
+    )
+    yield _fact("", "at least once. A store cannot rule that out; an idempotency key given to the world can.", "yellow")
+
+
+def _bytes(outcome: Outcome) -> Iterator[Text]:
+    ours, theirs = outcome.stored, outcome.stored_by_langgraph
+    yield _fact("stored by dalsegno", _grown(ours))
+    if theirs is None:
+        yield _fact("stored by LangGraph", "not measured: its SQLite saver is not here (pip install 'dalsegno[demo]')")
+    else:
+        ratio = theirs.run_bytes / max(ours.run_bytes, 1)
+        yield _fact("stored by LangGraph", f"{_grown(theirs)}: {ratio:.1f} times as much, with its own SQLite saver")
+
+
+def _grown(file: FileSize) -> str:
+    return f"{file.run_bytes:,} bytes for this run (the file: {file.full_bytes:,}; empty: {file.empty_bytes:,})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,79 @@
+"""`dalsegno diff`: what differs between two states."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from dalsegno.cli.difference import Change, difference
+from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.text import clip, shown
+from dalsegno.errors import Missing
+
+if TYPE_CHECKING:
+    import dalsegno
+
+__all__ = ["register"]
+
+_SIDE = "A thread, or THREAD@CHECKPOINT; with --thread, a checkpoint of that thread."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "diff")(diff)
+
+
+def diff(
+    frame: Frame,
+    *,
+    a: Annotated[str, typer.Argument(metavar="A", help=_SIDE)],
+    b: Annotated[str, typer.Argument(metavar="B", help=_SIDE)],
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="Compare two checkpoints of this thread.")
+    ] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if they differ.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
+) -> None:
+    """Show what was added, removed and changed between two states, path by path."""
+    with frame.connect() as ds:
+        before, after = _tree(ds, a, thread), _tree(ds, b, thread)
+    changes = list(difference(before, after))
+    if frame.out.as_json:
+        frame.out.document({"a": a, "b": b, "thread_id": thread, "changes": changes})
+    else:
+        for change in changes:
+            frame.out.show(*_lines(change, full=full))
+        frame.out.note(f"{len(changes):,} differences" if changes else "no difference")
+    if changes and exit_code:
+        raise typer.Exit(1)
+
+
+def _tree(ds: dalsegno.Dalsegno, side: str, thread: str | None) -> dict[str, Any]:
+    """The state that a side names. An `@` may also stand in a thread's id, so the whole is tried first."""
+    if thread is not None:
+        return ds.threads.tree(thread, checkpoint_id=side)
+    try:
+        return ds.threads.tree(side)
+    except Missing:
+        name, at, checkpoint = side.rpartition("@")
+        if not at:
+            raise
+        return ds.threads.tree(name, checkpoint_id=checkpoint)
+
+
+def _lines(change: Change, *, full: bool) -> list[Text]:
+    path = shown(change.path, "bold")
+    lines = []
+    if change.kind != "added":
+        lines.append(Text.assemble(shown("- ", "red"), path, shown(f": {_short(change.before, full=full)}", "red")))
+    if change.kind != "removed":
+        lines.append(Text.assemble(shown("+ ", "green"), path, shown(f": {_short(change.after, full=full)}", "green")))
+    return lines
+
+
+def _short(value: Any, *, full: bool) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if full else clip(text)

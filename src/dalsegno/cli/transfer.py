@@ -1,0 +1,140 @@
+"""`dalsegno import` and `dalsegno export`: conversations in and out.
+
+Rules of this module:
+
+* An export to a file is written beside it and put in its place when it is whole.
+* An export holds the truth (`jsonl`: every event of the lineage) or what other programs read (`openai`: the messages
+  of the newest state).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from dalsegno.cli.events import fields_of
+from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.output import as_json
+from dalsegno.cli.text import shown
+from dalsegno.core import codec
+from dalsegno.errors import Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import dalsegno
+
+__all__ = ["register"]
+
+_PAGE: Final = 500
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    JSONL = "jsonl"
+    OPENAI = "openai"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    command(app, "import")(import_)
+    command(app, "export")(export)
+
+
+def import_(
+    frame: Frame,
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A transcript or a LangGraph checkpoint database.")],
+    thread: Annotated[str, typer.Option("--thread", metavar="ID", help="The thread to write; it must be new.")],
+    index: Annotated[
+        int | None, typer.Option(min=0, help="Which conversation of a file that holds several, from 0.")
+    ] = None,
+) -> None:
+    """Read a transcript (OpenAI chat, LangChain messages, LangGraph checkpoints) into a thread."""
+    from dalsegno.imports import import_file  # noqa: PLC0415 - loads LangChain; other commands do without
+
+    with frame.connect(create=True) as ds, frame.out.progress("importing") as report:
+        imported = import_file(ds, file, thread, index=index, progress=report)
+    if frame.out.as_json:
+        frame.out.document(imported)
+        return
+    frame.out.show(
+        shown(
+            f"{imported.format}: {imported.messages:,} messages in {imported.checkpoints:,} checkpoints, "
+            f"thread {imported.thread_id}"
+        )
+    )
+    frame.out.note(f"Look at it: dalsegno show {thread}")
+
+
+def export(
+    frame: Frame,
+    *,
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")],
+    fmt: Annotated[Format, typer.Option("--format", help="Every event, or chat messages.")] = Format.JSONL,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file; standard output if not.")
+    ] = None,
+) -> None:
+    """Write a thread as JSON lines (one event a line) or as OpenAI chat messages (one document)."""
+    with frame.connect() as ds, _target(frame, output) as write:
+        if fmt is Format.OPENAI:
+            write(as_json(_chat(ds, thread), indent=2) + "\n")
+            return
+        with frame.out.progress("exporting", ds.threads.get(thread).events) as report:
+            for count, line in enumerate(_lines(ds, thread), start=1):
+                write(line + "\n")
+                report(count, None)
+
+
+def _chat(ds: dalsegno.Dalsegno, thread: str) -> list[dict[str, Any]]:
+    """The messages of a thread's newest state, as OpenAI's chat format has them.
+
+    Raises:
+        Missing: the state has no list of messages.
+    """
+    from langchain_core.messages import convert_to_openai_messages  # noqa: PLC0415 - loads LangChain
+
+    for tree in ds.threads.tree(thread).values():
+        if isinstance(tree, list) and tree and all(isinstance(each, dict) and "$m" in each for each in tree):
+            chat = convert_to_openai_messages(codec.decode(tree))
+            return chat if isinstance(chat, list) else [chat]
+    raise Missing(f"thread {thread!r} has no list of messages in its state; export its events: --format jsonl.")
+
+
+def _lines(ds: dalsegno.Dalsegno, thread: str) -> Iterator[str]:
+    after = 0
+    while page := ds.journal.read(thread, after=after, limit=_PAGE):
+        for event in page:
+            yield as_json(fields_of(event))
+        after = page[-1].seq
+
+
+@contextmanager
+def _target(frame: Frame, output: Path | None) -> Iterator[Callable[[str], None]]:
+    """Where an export goes; a file appears only when it is whole, whatever was there before stays until then."""
+    if output is None:
+        yield frame.out.write
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=output.absolute().parent, prefix=f".{output.name}.", delete=False
+    ) as draft:
+        try:
+
+            def write(text: str) -> None:
+                draft.write(text)
+
+            yield write
+            draft.flush()
+            os.fsync(draft.fileno())
+            Path(draft.name).replace(output)
+        except BaseException:
+            Path(draft.name).unlink()
+            raise

@@ -1,0 +1,370 @@
+-- Statements of the PostgreSQL store. Names, parameters and columns are the contract of dalsegno.contracts.
+
+-- name: tenant_add
+INSERT INTO ds_tenants (name) VALUES (%(name)s) ON CONFLICT DO NOTHING;
+
+-- name: tenant_find
+SELECT tenant FROM ds_tenants WHERE name = %(name)s;
+
+-- name: now
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+
+-- name: thread_add
+INSERT INTO ds_threads (tenant, name, owner, created_at, updated_at)
+VALUES (%(tenant)s, %(name)s, %(owner)s, %(now)s, %(now)s)
+ON CONFLICT DO NOTHING;
+
+-- name: thread_lock
+SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
+FOR UPDATE;
+
+-- name: thread_find
+SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
+
+-- name: thread_save
+UPDATE ds_threads
+SET events = %(events)s, pool = %(pool)s, lanes = %(lanes)s, checkpoints = %(checkpoints)s, branches = %(branches)s,
+    namespaces = %(namespaces)s, updated_at = %(now)s
+WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: thread_tombstone
+UPDATE ds_threads SET deleted_at = %(now)s, updated_at = %(now)s, lease_holder = NULL, lease_until = NULL
+WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: thread_reopen
+UPDATE ds_threads SET deleted_at = NULL, updated_at = %(now)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: thread_lease
+UPDATE ds_threads SET fence = %(fence)s, lease_holder = %(holder)s, lease_until = %(until)s
+WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: threads_page
+SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+       (SELECT count(*) FROM ds_checkpoints c
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(deleted)s OR t.deleted_at IS NULL)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: thread_names
+SELECT t.name FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL
+ORDER BY t.updated_at DESC, t.thread DESC;
+
+-- name: thread_bytes
+SELECT coalesce((SELECT sum(octet_length(body::text)) FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
+     + coalesce((SELECT sum(octet_length(state::text) + octet_length(frame::text)) FROM ds_checkpoints
+                 WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
+     + coalesce((SELECT sum(octet_length(body::text)) FROM ds_writes
+                 WHERE tenant = %(tenant)s AND thread = %(thread)s), 0);
+
+-- name: namespace_find
+SELECT n.ns, n.head, c.id FROM ds_namespaces n
+LEFT JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.name = %(name)s;
+
+-- name: namespace_add
+INSERT INTO ds_namespaces (tenant, thread, ns, name, head) VALUES (%(tenant)s, %(thread)s, %(ns)s, %(name)s, NULL);
+
+-- name: namespace_head
+UPDATE ds_namespaces SET head = %(head)s WHERE tenant = %(tenant)s AND thread = %(thread)s AND ns = %(ns)s;
+
+-- name: namespaces_rewind
+UPDATE ds_namespaces
+SET head = (SELECT max(c.ckpt) FROM ds_checkpoints c
+            WHERE c.tenant = ds_namespaces.tenant AND c.thread = ds_namespaces.thread AND c.ns = ds_namespaces.ns
+              AND c.state IS NOT NULL)
+WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: namespaces_of
+SELECT ns, name, head FROM ds_namespaces WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ns;
+
+-- name: branch_add
+INSERT INTO ds_branches (tenant, thread, branch, parent, forked_at)
+VALUES (%(tenant)s, %(thread)s, %(branch)s, %(parent)s, %(forked_at)s);
+
+-- name: branches_of
+SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
+
+-- name: checkpoints_named
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.ns
+FROM ds_checkpoints c
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s;
+
+-- name: checkpoint_branch
+SELECT branch, ckpt FROM ds_checkpoints
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND id = %(id)s AND ns = %(ns)s;
+
+-- name: checkpoint_add
+INSERT INTO ds_checkpoints
+  (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+   state)
+VALUES
+  (%(tenant)s, %(thread)s, %(ckpt)s, %(ns)s, %(id)s, %(parent)s, %(branch)s, %(created_at)s, %(source)s, %(step)s, %(version)s, %(run)s, %(meta)s, %(shape)s,
+   %(graph)s, %(frame)s, %(state)s)
+ON CONFLICT (tenant, thread, ckpt) DO UPDATE SET
+  parent = excluded.parent, branch = excluded.branch, created_at = excluded.created_at, source = excluded.source,
+  step = excluded.step, version = excluded.version, run = excluded.run, meta = excluded.meta,
+  shape = excluded.shape, graph = excluded.graph, frame = excluded.frame, state = excluded.state;
+
+-- name: checkpoint_announce
+INSERT INTO ds_checkpoints (tenant, thread, ckpt, ns, id, branch, created_at)
+VALUES (%(tenant)s, %(thread)s, %(ckpt)s, %(ns)s, %(id)s, 0, %(created_at)s);
+
+-- name: checkpoint_reseat
+UPDATE ds_checkpoints SET ckpt = %(to)s WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt = %(ckpt)s;
+
+-- name: writes_reseat
+UPDATE ds_writes SET ckpt = %(to)s WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt = %(ckpt)s;
+
+-- name: checkpoint_head
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+
+-- name: checkpoint_by_id
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL;
+
+-- name: checkpoints_page
+SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+FROM ds_threads t
+JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
+JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
+LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL
+  AND (%(ns)s::text IS NULL OR n.name = %(ns)s) AND (%(before)s::int IS NULL OR c.ckpt < %(before)s)
+ORDER BY c.ckpt DESC
+LIMIT %(limit)s;
+
+-- name: checkpoints_lineage
+WITH RECURSIVE line (ckpt, depth) AS (
+  SELECT %(ckpt)s::int, 0
+  UNION ALL
+  SELECT c.parent, line.depth + 1 FROM line
+  JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+  WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
+)
+SELECT c.ckpt, c.parent, c.state FROM line
+JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+WHERE c.state IS NOT NULL
+ORDER BY line.depth;
+
+-- name: checkpoints_all
+SELECT ckpt, ns, id, parent, branch, meta, shape, graph, frame, state, step, source, run FROM ds_checkpoints
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt;
+
+-- name: checkpoints_of_runs
+SELECT t.name, c.ckpt FROM ds_checkpoints c
+JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
+WHERE c.tenant = %(tenant)s AND c.run IN (SELECT jsonb_array_elements_text(%(runs)s::jsonb))
+ORDER BY t.name, c.ckpt;
+
+-- name: checkpoints_drop
+DELETE FROM ds_checkpoints
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+
+-- name: checkpoints_orphan
+UPDATE ds_checkpoints SET parent = NULL
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND parent IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+
+-- name: writes_drop
+DELETE FROM ds_writes
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+
+-- name: write_find
+SELECT path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt = %(ckpt)s AND task = %(task)s;
+
+-- name: write_save
+INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)
+VALUES (%(tenant)s, %(thread)s, %(ckpt)s, %(task)s, %(path)s, %(body)s)
+ON CONFLICT (tenant, thread, ckpt, task) DO UPDATE SET path = excluded.path, body = excluded.body;
+
+-- name: writes_of
+SELECT ckpt, task, path, body FROM ds_writes
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+
+-- name: writes_all
+SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt, task;
+
+-- name: pool_find
+SELECT i.digest, i.pos FROM ds_items i
+WHERE i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.digest IN (%(d0)s, %(d1)s, %(d2)s, %(d3)s, %(d4)s, %(d5)s, %(d6)s, %(d7)s);
+
+-- name: lane_tails
+SELECT l.lane, (SELECT max(i.pos) FROM ds_items i
+                WHERE i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = l.lane)
+FROM (SELECT jsonb_array_elements_text(%(lanes)s::jsonb)::int AS lane) l;
+
+-- name: item_add
+INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
+VALUES (%(tenant)s, %(thread)s, %(lane)s, %(pos)s, %(digest)s, %(body)s);
+
+-- name: items_in
+SELECT i.lane, i.pos, i.body FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
+JOIN ds_items i ON i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = (r.part ->> 0)::int
+ AND i.pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int;
+
+-- name: items_all
+SELECT lane, pos, digest, body FROM ds_items
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY lane, pos;
+
+-- name: item_drop
+DELETE FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = %(lane)s AND pos BETWEEN %(first)s AND %(last)s;
+
+-- name: item_blank
+UPDATE ds_items SET body = 'null'::jsonb, digest = NULL
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = %(lane)s AND pos = %(pos)s;
+
+-- name: blob_add
+INSERT INTO ds_blobs (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s) ON CONFLICT DO NOTHING;
+
+-- name: blob_ref_add
+INSERT INTO ds_blob_refs (tenant, thread, digest) VALUES (%(tenant)s, %(thread)s, %(digest)s) ON CONFLICT DO NOTHING;
+
+-- name: blob_get
+SELECT body FROM ds_blobs WHERE tenant = %(tenant)s AND digest = %(digest)s;
+
+-- name: blob_refs_of
+SELECT r.digest, b.digest IS NOT NULL FROM ds_blob_refs r
+LEFT JOIN ds_blobs b ON b.tenant = r.tenant AND b.digest = r.digest
+WHERE r.tenant = %(tenant)s AND r.thread = %(thread)s;
+
+-- name: blob_ref_drop
+DELETE FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s AND digest = %(digest)s;
+
+-- name: blob_drop
+DELETE FROM ds_blobs WHERE tenant = %(tenant)s AND digest = %(digest)s
+  AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = %(tenant)s AND r.digest = %(digest)s);
+
+-- name: event_add
+INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
+VALUES (%(tenant)s, %(thread)s, %(seq)s, %(kind)s, %(author)s, %(at)s, %(branch)s, %(ckpt)s, %(mark)s, %(lane)s, %(pos)s, %(terms)s);
+
+-- name: events_marked
+SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
+JOIN (SELECT jsonb_array_elements_text(%(marks)s::jsonb)::int AS mark) m ON e.mark = m.mark
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
+ORDER BY e.seq;
+
+-- name: events_page
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s
+ORDER BY e.seq
+LIMIT %(limit)s;
+
+-- name: events_matching
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
+  AND (e.terms = '\x0000'::bytea
+       OR (position(%(t0)s::bytea IN e.terms) > 0 AND position(%(t1)s::bytea IN e.terms) > 0 AND position(%(t2)s::bytea IN e.terms) > 0 AND position(%(t3)s::bytea IN e.terms) > 0
+           AND position(%(t4)s::bytea IN e.terms) > 0 AND position(%(t5)s::bytea IN e.terms) > 0 AND position(%(t6)s::bytea IN e.terms) > 0 AND position(%(t7)s::bytea IN e.terms) > 0))
+ORDER BY e.seq DESC
+LIMIT %(limit)s;
+
+-- name: events_all
+SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY seq;
+
+-- name: wipe_items
+DELETE FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_checkpoints
+DELETE FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_writes
+DELETE FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_events
+DELETE FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_branches
+DELETE FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_namespaces
+DELETE FROM ds_namespaces WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_blob_refs
+DELETE FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_namespaces
+INSERT INTO ds_namespaces (tenant, thread, ns, name, head)
+SELECT tenant, %(to)s, ns, name, head FROM ds_namespaces WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_branches
+INSERT INTO ds_branches (tenant, thread, branch, parent, forked_at)
+SELECT tenant, %(to)s, branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_items
+INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
+SELECT tenant, %(to)s, lane, pos, digest, body FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_checkpoints
+INSERT INTO ds_checkpoints
+  (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+   state)
+SELECT tenant, %(to)s, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
+       state
+FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_writes
+INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)
+SELECT tenant, %(to)s, ckpt, task, path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_events
+INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
+SELECT tenant, %(to)s, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms
+FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_blob_refs
+INSERT INTO ds_blob_refs (tenant, thread, digest)
+SELECT tenant, %(to)s, digest FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: head_branch
+SELECT c.branch, c.ckpt FROM ds_namespaces n
+JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
+WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
+
+-- name: thread_one
+SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+       (SELECT count(*) FROM ds_checkpoints c
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s;

@@ -1,0 +1,196 @@
+-- dalsegno, format 1, PostgreSQL. See FORMAT.md for what each column means.
+-- Times are microseconds since 1970-01-01 UTC. Every table of a thread leads with (tenant, thread).
+
+CREATE TABLE ds_meta (
+  name  text PRIMARY KEY,
+  value text NOT NULL
+);
+
+CREATE TABLE ds_tenants (
+  tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name   text COLLATE "C" NOT NULL UNIQUE
+);
+
+CREATE TABLE ds_threads (
+  tenant       integer NOT NULL,
+  thread       bigint  GENERATED ALWAYS AS IDENTITY,
+  name         text COLLATE "C" NOT NULL,
+  owner        text,
+  created_at   bigint  NOT NULL,
+  updated_at   bigint  NOT NULL,
+  deleted_at   bigint,
+  events       integer NOT NULL DEFAULT 0,
+  pool         integer NOT NULL DEFAULT 0,
+  lanes        integer NOT NULL DEFAULT 0,
+  checkpoints  integer NOT NULL DEFAULT 0,
+  branches     integer NOT NULL DEFAULT 0,
+  namespaces   integer NOT NULL DEFAULT 0,
+  fence        integer NOT NULL DEFAULT 0,
+  lease_holder text,
+  lease_until  bigint,
+  PRIMARY KEY (tenant, thread),
+  UNIQUE (tenant, name)
+) WITH (fillfactor = 50);
+
+CREATE TABLE ds_namespaces (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  ns     integer NOT NULL,
+  name   text COLLATE "C" NOT NULL,
+  head   integer,
+  PRIMARY KEY (tenant, thread, ns),
+  UNIQUE (tenant, thread, name)
+) WITH (fillfactor = 50);
+
+CREATE TABLE ds_branches (
+  tenant    integer NOT NULL,
+  thread    bigint  NOT NULL,
+  branch    integer NOT NULL,
+  parent    integer,
+  forked_at integer,
+  PRIMARY KEY (tenant, thread, branch)
+);
+
+CREATE TABLE ds_items (
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  lane   integer NOT NULL,
+  pos    integer NOT NULL,
+  digest bytea,
+  body   jsonb   NOT NULL,
+  PRIMARY KEY (tenant, thread, lane, pos)
+);
+
+CREATE INDEX ds_items_digest ON ds_items (tenant, thread, digest) WHERE digest IS NOT NULL;
+
+CREATE TABLE ds_blobs (
+  tenant integer NOT NULL,
+  digest bytea   NOT NULL,
+  body   text    NOT NULL,
+  PRIMARY KEY (tenant, digest)
+);
+
+CREATE TABLE ds_blob_refs (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  digest bytea   NOT NULL,
+  PRIMARY KEY (tenant, thread, digest)
+);
+
+CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
+
+CREATE TABLE ds_checkpoints (
+  thread     bigint  NOT NULL,
+  created_at bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  ckpt       integer NOT NULL,
+  ns         integer NOT NULL,
+  parent     integer,
+  branch     integer NOT NULL,
+  step       integer,
+  meta       integer,
+  shape      integer,
+  graph      integer,
+  version    integer,
+  source     smallint,
+  id         bytea   NOT NULL,
+  run        text,
+  frame      jsonb,
+  state      jsonb,
+  PRIMARY KEY (tenant, thread, ckpt)
+);
+
+CREATE UNIQUE INDEX ds_checkpoints_id ON ds_checkpoints (tenant, thread, id, ns);
+CREATE INDEX ds_checkpoints_run ON ds_checkpoints (tenant, run) WHERE run IS NOT NULL;
+
+CREATE TABLE ds_writes (
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  ckpt   integer NOT NULL,
+  task   bytea   NOT NULL,
+  path   text    NOT NULL,
+  body   jsonb   NOT NULL,
+  PRIMARY KEY (tenant, thread, ckpt, task)
+);
+
+CREATE TABLE ds_events (
+  thread bigint  NOT NULL,
+  at     bigint  NOT NULL,
+  tenant integer NOT NULL,
+  seq    integer NOT NULL,
+  branch integer NOT NULL,
+  ckpt   integer,
+  mark   integer,
+  lane   integer NOT NULL,
+  pos    integer NOT NULL,
+  kind   smallint NOT NULL,
+  author text    NOT NULL,
+  terms  bytea   NOT NULL,
+  PRIMARY KEY (tenant, thread, seq)
+);
+
+CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
+
+-- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
+CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+DECLARE
+  key text;
+BEGIN
+  IF jsonb_typeof(tree) = 'array' THEN
+    IF tree::text NOT LIKE '%"$%' THEN
+      RETURN tree;
+    END IF;
+    RETURN (SELECT coalesce(jsonb_agg(ds_whole(of_tenant, of_thread, part) ORDER BY place), '[]'::jsonb)
+            FROM jsonb_array_elements(tree) WITH ORDINALITY AS parts (part, place));
+  ELSIF jsonb_typeof(tree) <> 'object' THEN
+    RETURN tree;
+  END IF;
+  IF (SELECT count(*) FROM jsonb_object_keys(tree)) = 1 THEN
+    SELECT k INTO key FROM jsonb_object_keys(tree) AS k;
+    IF key = '$ref' THEN
+      RETURN (SELECT ds_whole(of_tenant, of_thread, i.body) FROM ds_items i
+              WHERE i.tenant = of_tenant AND i.thread = of_thread AND i.lane = 0 AND i.pos = (tree ->> '$ref')::int);
+    ELSIF key = '$blob' THEN
+      RETURN (SELECT to_jsonb(b.body) FROM ds_blobs b
+              WHERE b.tenant = of_tenant AND b.digest = decode(tree ->> '$blob', 'hex'));
+    ELSIF key = '$list' OR key = '$dict' THEN
+      RETURN (
+        SELECT CASE
+          WHEN key = '$dict' THEN coalesce(jsonb_object_agg(e.whole ->> 0, e.whole -> 1), '{}'::jsonb)
+          ELSE coalesce(jsonb_agg(e.whole ORDER BY e.range_no, e.pos, e.chunk_no), '[]'::jsonb)
+        END
+        FROM (
+          SELECT r.range_no, i.pos, c.chunk_no, ds_whole(of_tenant, of_thread, c.part) AS whole
+          FROM jsonb_array_elements(tree -> key) WITH ORDINALITY AS r (part, range_no)
+          JOIN ds_items i ON i.tenant = of_tenant AND i.thread = of_thread AND i.lane = (r.part ->> 0)::int
+           AND i.pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int
+          CROSS JOIN LATERAL jsonb_array_elements(
+            CASE WHEN jsonb_typeof(i.body) = 'object' AND i.body ? '$chunk' THEN i.body -> '$chunk'
+                 ELSE jsonb_build_array(i.body) END) WITH ORDINALITY AS c (part, chunk_no)
+        ) e);
+    END IF;
+  END IF;
+  IF tree::text NOT LIKE '%"$%' THEN
+    RETURN tree;
+  END IF;
+  RETURN (SELECT coalesce(jsonb_object_agg(k, ds_whole(of_tenant, of_thread, v)), '{}'::jsonb)
+          FROM jsonb_each(tree) AS parts (k, v));
+END
+$$;
+
+-- Whole states for anyone with psql.
+CREATE VIEW graph_checkpoints AS
+SELECT
+  t.name AS thread_id,
+  encode(c.id, 'hex')::uuid::text AS checkpoint_id,
+  encode(p.id, 'hex')::uuid::text AS parent_id,
+  n.name AS namespace,
+  (SELECT coalesce(jsonb_object_agg(k, ds_whole(c.tenant, c.thread, v)), '{}'::jsonb)
+   FROM jsonb_each(c.state) AS parts (k, v)) AS state,
+  to_timestamp(c.created_at / 1000000.0) AS created_at
+FROM ds_checkpoints c
+JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
+JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
+WHERE c.state IS NOT NULL;

@@ -1,0 +1,365 @@
+"""The PostgreSQL store: pooled connections, one transaction an operation, many processes and machines.
+
+Rules of this module:
+
+* Nothing needs a session to stay open: no temporary tables, no session settings, no advisory lock outlives its
+  transaction. With `?prepare=off` no prepared statement does either (for poolers that hand out another session each
+  time).
+* Writers of one thread queue on its row; writes of this process to one thread share commits.
+* A connection that the server killed is replaced. An operation whose transaction was rolled back by that is run again
+  once; when the connection broke during the commit itself, the outcome is unknown and `StoreUnavailable` says so.
+* Driver errors end here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.types.string import TextLoader
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+
+from dalsegno import errors
+from dalsegno.contracts import Batch, OpFactory, Rows, Step
+from dalsegno.stores.commits import AsyncCommits, Commits, Outcome
+from dalsegno.stores.drive import adrive, drive
+from dalsegno.stores.postgres.setup import prepare
+from dalsegno.stores.statements import load_statements
+
+__all__ = ["PostgresStore"]
+
+R = TypeVar("R")
+
+_CONNECT_SECONDS = 10.0
+
+
+class PostgresStore:
+    """A `dalsegno.contracts.Store` over one PostgreSQL database.
+
+    Args:
+        url: `postgresql://user@host/db`; `min_size` (1), `max_size` (10) and `prepare` (`on`) may stand in its query
+            besides the driver's own settings.
+        create: False refuses a database without dalsegno's tables.
+    """
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        self._min = _number(url, options.pop("min_size", "1"))
+        self._max = max(_number(url, options.pop("max_size", "10")), self._min, 1)
+        self._prepare = options.pop("prepare", "on") != "off"
+        self._conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(options), parts.fragment))
+        self._shown = f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        self._statements = load_statements("dalsegno.stores.postgres")
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
+        self._apools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
+        self._commits = Commits(self._run_group)
+        self._pid = os.getpid()
+        self._closed = False
+        with self._boundary(), psycopg.connect(self._conninfo, autocommit=True, connect_timeout=10) as connection:
+            prepare(connection, create=create)
+
+    @property
+    def url(self) -> str:
+        """Where the database is, without user and password."""
+        return self._shown
+
+    def run(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
+        """Run an operation; see `dalsegno.contracts.Store.run`."""
+        self._alive()
+        if write:
+            result: R = self._commits.run(factory, key if key is not None else object())
+            return result
+        outcome = Outcome(factory)
+        self._transact([outcome], read=True)
+        result = outcome.get()
+        return result
+
+    async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
+        """Run an operation; see `dalsegno.contracts.Store.arun`."""
+        self._alive()
+        loop = await self._loop()
+        if write:
+            result: R = await loop.commits.run(factory, key if key is not None else object())
+            return result
+        outcome = Outcome(factory)
+        await self._atransact(loop, [outcome], read=True)
+        result = outcome.get()
+        return result
+
+    def close(self) -> None:
+        """Close the pool of this process; pools of event loops close with `aclose` in their loop."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    async def aclose(self) -> None:
+        """Close every pool that belongs to the running loop, and the process's own."""
+        loop = self._apools.pop(asyncio.get_running_loop(), None)
+        if loop is not None:
+            await loop.pool.close()
+        await asyncio.to_thread(self.close)
+
+    # --- transactions
+
+    def _run_group(self, group: list[Outcome]) -> None:
+        self._transact(group, read=False)
+
+    def _transact(self, group: list[Outcome], *, read: bool) -> None:
+        for attempt in (1, 2):
+            committing = False
+            try:
+                with self._boundary(), self._ready().connection(timeout=_CONNECT_SECONDS) as connection:
+                    step = self._step_with(connection)
+                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                    for outcome in group:
+                        self._one(connection, outcome, step, alone=len(group) == 1)
+                    committing = not read
+                    failed = len(group) == 1 and group[0].error is not None
+                    connection.execute("ROLLBACK" if failed or read else "COMMIT")
+            except errors.StoreUnavailable:
+                if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
+                    raise
+                for outcome in group:
+                    outcome.result = outcome.error = None
+            else:
+                return
+
+    def _one(
+        self,
+        connection: psycopg.Connection[tuple[Any, ...]],
+        outcome: Outcome,
+        step: Callable[[Step | Batch], Rows],
+        *,
+        alone: bool,
+    ) -> None:
+        if not alone:
+            connection.execute("SAVEPOINT one")
+        try:
+            outcome.result = drive(outcome.factory(), step)
+        except psycopg.Error as error:
+            if alone or connection.closed:
+                raise
+            outcome.error = _translate(error, self._shown)
+        except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
+            outcome.error = error
+        if not alone:
+            connection.execute("ROLLBACK TO one" if outcome.error else "RELEASE one")
+
+    async def _atransact(self, loop: _Loop, group: list[Outcome], *, read: bool) -> None:
+        for attempt in (1, 2):
+            committing = False
+            try:
+                with self._boundary():
+                    async with loop.pool.connection(timeout=_CONNECT_SECONDS) as connection:
+                        step = self._astep_with(connection)
+                        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                        for outcome in group:
+                            await self._aone(connection, outcome, step, alone=len(group) == 1)
+                        committing = not read
+                        failed = len(group) == 1 and group[0].error is not None
+                        await connection.execute("ROLLBACK" if failed or read else "COMMIT")
+            except errors.StoreUnavailable:
+                if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
+                    raise
+                for outcome in group:
+                    outcome.result = outcome.error = None
+            else:
+                return
+
+    async def _aone(
+        self,
+        connection: psycopg.AsyncConnection[tuple[Any, ...]],
+        outcome: Outcome,
+        step: Callable[[Step | Batch], Awaitable[Rows]],
+        *,
+        alone: bool,
+    ) -> None:
+        if not alone:
+            await connection.execute("SAVEPOINT one")
+        try:
+            outcome.result = await adrive(outcome.factory(), step)
+        except psycopg.Error as error:
+            if alone or connection.closed:
+                raise
+            outcome.error = _translate(error, self._shown)
+        except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
+            outcome.error = error
+        if not alone:
+            await connection.execute("ROLLBACK TO one" if outcome.error else "RELEASE one")
+
+    # --- steps
+
+    def _step_with(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Callable[[Step | Batch], Rows]:
+        statements = self._statements
+
+        def execute(step: Step) -> Rows:
+            with connection.cursor() as cursor:
+                if isinstance(step.params, (list, tuple)):
+                    cursor.executemany(statements[step.name], step.params)
+                    return []
+                cursor.execute(statements[step.name], step.params)
+                return cursor.fetchall() if cursor.description is not None else []
+
+        def run(step: Step | Batch) -> Rows:
+            if isinstance(step, Step):
+                return execute(step)
+            with connection.pipeline():
+                for one in step:
+                    with connection.cursor() as cursor:
+                        if isinstance(one.params, (list, tuple)):
+                            cursor.executemany(statements[one.name], one.params)
+                        else:
+                            cursor.execute(statements[one.name], one.params)
+            return []
+
+        return run
+
+    def _astep_with(
+        self, connection: psycopg.AsyncConnection[tuple[Any, ...]]
+    ) -> Callable[[Step | Batch], Awaitable[Rows]]:
+        statements = self._statements
+
+        async def execute(step: Step) -> Rows:
+            async with connection.cursor() as cursor:
+                if isinstance(step.params, (list, tuple)):
+                    await cursor.executemany(statements[step.name], step.params)
+                    return []
+                await cursor.execute(statements[step.name], step.params)
+                return await cursor.fetchall() if cursor.description is not None else []
+
+        async def run(step: Step | Batch) -> Rows:
+            if isinstance(step, Step):
+                return await execute(step)
+            async with connection.pipeline():
+                for one in step:
+                    async with connection.cursor() as cursor:
+                        if isinstance(one.params, (list, tuple)):
+                            await cursor.executemany(statements[one.name], one.params)
+                        else:
+                            await cursor.execute(statements[one.name], one.params)
+            return []
+
+        return run
+
+    # --- connections
+
+    def _ready(self) -> ConnectionPool[psycopg.Connection[tuple[Any, ...]]]:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    min_size=self._min,
+                    max_size=self._max,
+                    kwargs=self._settings(),
+                    configure=_configure,
+                    check=ConnectionPool.check_connection if self._pid != os.getpid() else None,
+                    open=True,
+                    name="dalsegno",
+                )
+            return self._pool
+
+    async def _loop(self) -> _Loop:
+        running = asyncio.get_running_loop()
+        found = self._apools.get(running)
+        if found is None:
+            pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]] = AsyncConnectionPool(
+                self._conninfo,
+                min_size=self._min,
+                max_size=self._max,
+                kwargs=self._settings(),
+                configure=_aconfigure,
+                open=False,
+                name="dalsegno",
+            )
+            found = self._apools[running] = _Loop(self, pool)
+            await pool.open()
+        return found
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "autocommit": True,
+            "prepare_threshold": 5 if self._prepare else None,
+            "connect_timeout": int(_CONNECT_SECONDS),
+        }
+
+    def _alive(self) -> None:
+        if self._closed:
+            msg = f"{self._shown} is closed; connect again"
+            raise errors.Misuse(msg)
+        if self._pid != os.getpid():
+            # A forked child must not touch its parent's connections, not even to close them.
+            self._pid = os.getpid()
+            self._lock = threading.Lock()
+            self._commits = Commits(self._run_group)
+            self._pool = None
+            self._apools = WeakKeyDictionary()
+
+    @contextmanager
+    def _boundary(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise _translate(error, self._shown) from error
+
+
+class _Loop:
+    """What belongs to one event loop: its pool and its queue of writes."""
+
+    def __init__(self, store: PostgresStore, pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]) -> None:
+        self.pool = pool
+
+        async def run_group(group: list[Outcome]) -> None:
+            await store._atransact(self, group, read=False)  # noqa: SLF001 - one pair of classes
+
+        self.commits = AsyncCommits(run_group)
+
+
+def _configure(connection: psycopg.Connection[Any]) -> None:
+    # Bodies are handed up as JSON text; whoever needs a tree parses it once.
+    connection.adapters.register_loader("jsonb", TextLoader)
+
+
+async def _aconfigure(connection: psycopg.AsyncConnection[Any]) -> None:
+    connection.adapters.register_loader("jsonb", TextLoader)
+
+
+def _number(url: str, text: str) -> int:
+    if not text.isdigit():
+        msg = f"{url!r}: min_size and max_size are whole numbers, not {text!r}"
+        raise errors.Misuse(msg)
+    return int(text)
+
+
+def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:
+    """Turn a driver error into the family that says what to do."""
+    if isinstance(error, (pg.DiskFull, pg.OutOfMemory)):
+        return errors.StoreFull(f"{url}: the server is out of space; nothing of this write was kept. Free space and repeat it.")
+    if isinstance(error, (pg.DataCorrupted, pg.IndexCorrupted)):
+        return errors.Damaged(url, expected="a sound database", found=str(error).strip())
+    if isinstance(error, (pg.InvalidCatalogName, pg.InvalidPassword, pg.InvalidAuthorizationSpecification)):
+        return errors.NotADatabase(f"{url}: {_line(error)}; check database name, user and password.")
+    if isinstance(error, (pg.InsufficientPrivilege, pg.ReadOnlySqlTransaction)):
+        return errors.StoreError(f"{url}: {_line(error)}; nothing was written. Ask for the right to this schema.")
+    if isinstance(error, PoolTimeout) or error.sqlstate is None or error.sqlstate[:2] in ("08", "53", "57"):
+        return errors.StoreUnavailable(
+            f"{url}: {_line(error)}; the outcome of a write is unknown: read before repeating it. Check that the server runs."
+        )
+    if isinstance(error, (pg.SerializationFailure, pg.DeadlockDetected)):
+        return errors.StoreUnavailable(f"{url}: {_line(error)}; nothing was written. Repeat it.")
+    return errors.StoreError(f"{url}: {type(error).__name__}: {_line(error)}; run `dalsegno check` if it persists.")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
