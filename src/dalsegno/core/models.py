@@ -38,8 +38,19 @@ Maker = Callable[[], object]
 class Model:
     """The objects of one pydantic model class: how they are written, read and cloned."""
 
-    __slots__ = ("_cls", "_decoders", "_defaults", "_encoders", "_extra", "_known", "_name", "_new", "_private", "_set")
-    __slots__ += ("tag",)
+    __slots__ = (
+        "_cls",
+        "_decoders",
+        "_defaults",
+        "_encoders",
+        "_extra",
+        "_known",
+        "_name",
+        "_new",
+        "_private",
+        "_set",
+        "_tag",
+    )
 
     def __init__(self, cls: Any, tag: str, name: str, *, short: bool, forms: Mapping[str, Form]) -> None:
         """Look at the class once.
@@ -52,7 +63,7 @@ class Model:
             forms: fields that have a way of their own.
         """
         infos: dict[str, Any] = cls.model_fields
-        self._cls, self.tag, self._name = cls, tag, name
+        self._cls, self._tag, self._name = cls, tag, name
         self._defaults = {key: _default(info) for key, info in infos.items()}
         self._known = {key: made() for key, made in self._defaults.items() if made is not None} if short else {}
         self._encoders = {key: form[0] for key, form in forms.items()}
@@ -71,7 +82,7 @@ class Model:
         depth = deeper(value, depth)
         held, given = value.__dict__, value.__pydantic_fields_set__
         known, encoders = self._known, self._encoders
-        tree: dict[str, Json] = {self.tag: self._name}
+        tree: dict[str, Json] = {self._tag: self._name}
         unset: list[Json] = []
         present = counted = 0
         key = ""
@@ -142,8 +153,8 @@ class Model:
         self, tree: dict[str, Json], held: dict[str, object], given: set[str], extra: dict[str, object] | None
     ) -> tuple[dict[str, object] | None, set[str]]:
         for key in tree:
-            if key[:1] == "$" and key != self.tag and key not in _NOTES:
-                raise damaged(self.tag, f"no keys starting with $ but {_NOTES}", tree)
+            if key[:1] == "$" and key != self._tag and key not in _NOTES:
+                raise damaged(self._tag, f"no keys starting with $ but {_NOTES}", tree)
         for key in strings(tree, "$absent"):
             held.pop(key, None)
         held.update(_entries(tree, "$attributes") or {})
@@ -182,14 +193,14 @@ class Model:
 
     def plan(self) -> Plan:
         """The class's plan."""
-        return Plan(tag=self.tag, encode=self.encode, decode=self.decode, clone=self.clone)
+        return Plan(tag=self._tag, encode=self.encode, decode=self.decode, clone=self.clone)
 
 
 def _default(info: Any) -> Maker | None:
     """A maker of the default of a field or private attribute; None if it has none of its own."""
     if info.default_factory is not None:
         takes_others = getattr(info, "default_factory_takes_validated_data", False)
-        return None if takes_others else info.default_factory  # type: ignore[no-any-return] # the field's own
+        return None if takes_others else info.default_factory
     if type(info.default).__name__ in ("PydanticUndefinedType", "ellipsis"):
         return None
     if type(info.default) in ATOMS:

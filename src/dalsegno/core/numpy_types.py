@@ -3,39 +3,42 @@
 Rules of this module:
 
 * numpy is imported when the first numpy value is written or read, not before.
-* An array is written as dtype, shape and its bytes; memory order is kept for Fortran arrays.
+* An array is written as dtype, shape and its bytes; whether rows or columns follow one another is kept.
 * An array of objects is written element by element. Arrays whose memory holds references otherwise are refused,
-  and so are subclasses of `ndarray` such as masked arrays.
-* A dtype is read by numpy's own parser of array headers, from its own notation.
+  and so are subclasses of `ndarray`, such as masked arrays.
+* A dtype is read by numpy's own reader of array headers and must be what numpy writes for it.
 """
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, Final
 
-from dalsegno.core.tree import Json
 from dalsegno.core.containers import items
-from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Refusal, damaged, dec, enc, listed, only
+from dalsegno.core.scalars import base64_of
+from dalsegno.core.tree import Json
+from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Refusal, damaged, dec, enc, listed, only, part
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 __all__: list[str] = []
 
+_LONG: Final = ("q", "Q")
+"""C's `long long`, where numpy holds it apart from the 64-bit integer it equals."""
+
 
 def _numpy() -> ModuleType:
     import numpy as np  # noqa: PLC0415 - an optional library, loaded with its first value
 
     if np.ndarray not in ENCODERS:
-        ENCODERS[np.ndarray] = _array
-        CLONERS[np.ndarray] = _clone
-        for kind in set(np.sctypeDict.values()):
-            ENCODERS[kind] = _scalar
-            CLONERS[kind] = lambda value: value
+        kinds = set(np.sctypeDict.values()) - {np.object_, np.void}
+        ENCODERS.update(dict.fromkeys(kinds, _scalar))
+        CLONERS.update(dict.fromkeys(kinds, lambda value: value))
         ENCODERS[np.void] = _void
-        CLONERS[np.void] = lambda value: value.copy()
-        ENCODERS.pop(np.object_, None)
+        CLONERS[np.void] = lambda value: dec(_void(value, 1))
+        CLONERS[np.ndarray] = _clone
+        ENCODERS[np.ndarray] = _array
     return np
 
 
@@ -48,16 +51,19 @@ def _resolve(cls: type) -> bool:
 
 RESOLVERS.insert(0, _resolve)
 
-
 # --- dtypes ---------------------------------------------------------------------------------------
 
 
-def _written_dtype(dtype: Any, value: object) -> Json:
+def _write_dtype(dtype: Any, owner: object) -> Json:
     np = _numpy()
-    if dtype.hasobject or dtype.kind == "T" or dtype.metadata:
-        raise Refusal(value, f"dtype {dtype} does not hold plain data: convert the array first")
+    if dtype.hasobject or dtype.metadata:
+        raise Refusal(owner, f"dtype {dtype} is not plain data: convert the array first")
+    if dtype.char in _LONG:
+        return str(dtype.char)
     description = np.lib.format.dtype_to_descr(dtype)
-    return description if type(description) is str else enc(description, 3)
+    if np.lib.format.descr_to_dtype(description) != dtype:
+        raise Refusal(owner, f"dtype {dtype} cannot be written down: convert the array first")
+    return enc(description, 1)
 
 
 def _read_dtype(tree: Json) -> Any:
@@ -65,8 +71,8 @@ def _read_dtype(tree: Json) -> Any:
     description = dec(tree)
     if type(description) not in (str, list, tuple):
         raise damaged("$array", "a dtype", tree)
-    dtype = np.lib.format.descr_to_dtype(description)
-    if dtype.hasobject:
+    dtype = np.dtype(description) if description in _LONG else np.lib.format.descr_to_dtype(description)
+    if dtype.hasobject or _write_dtype(dtype, None) != tree:
         raise damaged("$array", "a dtype of plain data", tree)
     return dtype
 
@@ -74,103 +80,111 @@ def _read_dtype(tree: Json) -> Any:
 # --- arrays ---------------------------------------------------------------------------------------
 
 
+def _order(value: Any) -> str:
+    return "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+
+
 def _array(value: Any, depth: int) -> Json:
-    shape = list(value.shape)
-    order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-    if value.dtype == object and value.dtype.metadata is None:
-        flat = [value[place] for place in _numpy().ndindex(value.shape)]
-        tree: dict[str, Json] = {"$objects": items(flat, depth + 1), "shape": shape}
+    tree: dict[str, Json]
+    if value.dtype.char == "O" and not value.dtype.metadata:
+        tree = {"$objects": items(value.ravel().tolist(), depth + 1)}
     else:
-        data = b64encode(value.tobytes(order)).decode()
-        tree = {"$array": data, "dtype": _written_dtype(value.dtype, value), "shape": shape}
-    if order == "F":
+        data = b64encode(value.tobytes(_order(value))).decode()
+        tree = {"$array": data, "dtype": _write_dtype(value.dtype, value)}
+    tree["shape"] = list(value.shape)
+    if _order(value) == "F":
         tree["order"] = "F"
     return tree
 
 
-def _shape(tree: dict[str, Json], tag: str) -> tuple[int, ...]:
-    shape = tree["shape"]
-    if type(shape) is not list or any(type(side) is not int or side < 0 for side in shape):  # type: ignore[operator]
+def _layout(tree: dict[str, Json], tag: str) -> tuple[Any, Any]:
+    """Shape and order."""
+    shape, order = tree["shape"], tree.get("order", "C")
+    if type(shape) is not list or any(type(side) is not int or side < 0 for side in shape):
         raise damaged(tag, "a shape", shape)
-    return tuple(shape)  # type: ignore[arg-type]
-
-
-def _filled(tree: dict[str, Json]) -> object:
-    np = _numpy()
-    data = b64decode(only(tree, "$array", "dtype", "shape", "order"), validate=True)
-    dtype, shape, order = _read_dtype(tree["dtype"]), _shape(tree, "$array"), tree.get("order", "C")
     if order not in ("C", "F"):
-        raise damaged("$array", "order C or F", order)
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype, order=order)
-    return np.frombuffer(bytearray(data), dtype).reshape(shape, order=order)
+        raise damaged(tag, "order C or F", order)
+    return tuple(shape), order
 
 
-def _objects(tree: dict[str, Json]) -> object:
+def _read_array(tree: dict[str, Json]) -> Any:
+    np = _numpy()
+    data = base64_of(tree, "$array", "dtype", "shape", "order")
+    (shape, order), dtype = _layout(tree, "$array"), _read_dtype(tree["dtype"])
+    if dtype.itemsize == 0 and not data:
+        return np.empty(shape, dtype, order)
+    return np.frombuffer(data, dtype).reshape(shape, order=order).copy(order)
+
+
+def _read_objects(tree: dict[str, Json]) -> Any:
     np = _numpy()
     found = listed(tree, "$objects", "shape", "order")
-    shape = _shape(tree, "$objects")
-    if np.prod(shape, dtype=object) != len(found):
-        raise damaged("$objects", f"{len(found)} elements", shape)
-    array = np.empty(shape, object, order="F" if tree.get("order") == "F" else "C")
-    for place, element in zip(np.ndindex(shape), found, strict=True):
-        array[place] = dec(element)
-    return array
+    shape, order = _layout(tree, "$objects")
+    flat = np.empty(len(found), object)
+    for place, element in enumerate(found):
+        flat[place] = dec(element)
+    return flat.reshape(shape).copy(order)
 
 
-def _clone(value: Any) -> object:
+def _clone(value: Any) -> Any:
     if value.dtype.hasobject or value.dtype.metadata:
         return dec(_array(value, 1))
-    return value.copy("F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
+    return value.copy(_order(value))
 
 
-DECODERS["$array"] = _filled
-DECODERS["$objects"] = _objects
-
+DECODERS["$array"] = _read_array
+DECODERS["$objects"] = _read_objects
 
 # --- scalars --------------------------------------------------------------------------------------
 
 
-def _scalar(value: Any, depth: int) -> Json:
+def _content(value: Any) -> Any:
+    """The scalar as a built-in value; as its bytes where there is none of equal precision."""
     kind = value.dtype.kind
-    content: Any
     if kind in "mM":
-        content = int(value.view("i8"))
-    elif kind in "biufcSU" and type(value.item()).__module__ == "builtins":
-        content = value.item()
-    else:
-        content = value.tobytes()
-    return {"$number": enc(content, depth + 1), "dtype": _written_dtype(value.dtype, value)}
+        return int(value.view("i8"))
+    if kind == "U":
+        return str.__str__(value)
+    if kind == "S":
+        return bytes(value)
+    plain = value.item()
+    return plain if type(plain) in (bool, int, float, complex) else value.tobytes()
 
 
-def _scaled(tree: dict[str, Json]) -> object:
+def _scalar(value: Any, depth: int) -> Json:
+    dtype = value.dtype
+    written = dtype.kind if dtype.kind in "SU" else _write_dtype(dtype, value)
+    return {"$number": enc(_content(value), depth + 1), "dtype": written}
+
+
+def _read_scalar(tree: dict[str, Json]) -> Any:
     np = _numpy()
     content = dec(only(tree, "$number", "dtype"))
-    dtype = _read_dtype(tree["dtype"])
-    if dtype.kind in "mM":
-        return np.int64(content).view(dtype)
-    if type(content) is bytes and dtype.kind != "S":
-        (value,) = np.frombuffer(content, dtype)
-        return value
-    if dtype.kind in "SU":
-        return dtype.type(content)
-    value = dtype.type(content)
-    if value != content and content == content:  # noqa: PLR0124 - not NaN
-        raise damaged("$number", f"a number of dtype {dtype}", content)
+    written = tree["dtype"]
+    if written in ("S", "U"):
+        value = (np.bytes_ if written == "S" else np.str_)(content)
+    elif type(content) is bytes:
+        (value,) = np.frombuffer(content, _read_dtype(written))
+    else:
+        dtype = _read_dtype(written)
+        value = np.int64(content).view(dtype) if dtype.kind in "mM" else dtype.type(content)
+    if type(_content(value)) is not type(content):
+        raise damaged("$number", f"a scalar of dtype {written}", content)
     return value
 
 
 def _void(value: Any, depth: int) -> Json:
-    if type(value.dtype).__name__ != "VoidDType" or value.dtype.type.__name__ != "void":
-        raise Refusal(value, "only plain structured scalars are stored: convert it first")
-    tree = _array(_numpy().array(value), depth + 1)
-    return {"$void": tree}
+    array = _numpy().empty((), value.dtype)
+    array[()] = value
+    return {"$void": part("value", array, value, depth + 1)}
 
 
-def _voided(tree: dict[str, Json]) -> object:
-    array: Any = dec(only(tree, "$void"))
+def _read_void(tree: dict[str, Json]) -> Any:
+    array = dec(only(tree, "$void"))
+    if type(array) is not _numpy().ndarray or array.shape != ():
+        raise damaged("$void", "an array without dimensions", tree["$void"])
     return array[()]
 
 
-DECODERS["$number"] = _scaled
-DECODERS["$void"] = _voided
+DECODERS["$number"] = _read_scalar
+DECODERS["$void"] = _read_void

@@ -113,16 +113,17 @@ class Attributes:
                 if default is None:
                     raise missing(self.name, name)
                 found[name] = default()
-        for name in tree:
+        for name, item in tree.items():
             if name[:1] != "$" and name not in found:
-                found[name] = dec(tree[name])
+                found[name] = dec(item)
         self.set(value, found)
 
     def set(self, value: object, found: Mapping[str, object]) -> None:
         """Set attributes past any `__setattr__`."""
         for name, item in found.items():
-            if name in self.slots:
-                self.slots[name].__set__(value, item)
+            slot = self.slots.get(name)
+            if slot is not None:
+                slot.__set__(value, item)
             elif self.has_dict:
                 value.__dict__[name] = item
             else:
@@ -168,12 +169,12 @@ def record(cls: type, name: str, *, by_hand: bool) -> Plan | None:
     def decode(tree: dict[str, Json]) -> object:
         if any(key[:1] == "$" and key not in known for key in tree):
             raise damaged("$type", f"no keys starting with $ but {sorted(known)}", tree)
-        value = object.__new__(cls)
+        value: object = object.__new__(cls)
         shape.read(value, tree)
         return value
 
     def clone(value: object) -> object:
-        copy = object.__new__(cls)
+        copy: object = object.__new__(cls)
         shape.clone(value, copy)
         return copy
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dalsegno.core.tree import Json
 from dalsegno.core.containers import mapping
+from dalsegno.core.tree import Json
 from dalsegno.core.walk import Encoder, Refusal, dec, enc, part
 
 __all__ = ["Form", "Shape", "one_of", "sequence_of"]

@@ -21,7 +21,20 @@ from dalsegno.core.containers import items
 from dalsegno.core.scalars import integer, text
 from dalsegno.core.times import written
 from dalsegno.core.tree import Json
-from dalsegno.core.walk import ATOMS, CLONERS, DECODERS, ENCODERS, Refusal, damaged, dec, dup, integers, listed, only, part
+from dalsegno.core.walk import (
+    ATOMS,
+    CLONERS,
+    DECODERS,
+    ENCODERS,
+    Refusal,
+    damaged,
+    dec,
+    dup,
+    integers,
+    listed,
+    only,
+    part,
+)
 
 __all__: list[str] = []
 

@@ -37,18 +37,13 @@ def named_tuple(cls: type, name: str, *, by_hand: bool) -> Plan | None:  # noqa:
             tree[field] = part(field, item, value, depth)
         return tree
 
-    def read(tree: dict[str, Json], field: str) -> object:
-        if field in tree:
-            return dec(tree[field])
-        if field not in defaults:
-            raise missing(name, field)
-        return defaults[field]
-
     def decode(tree: dict[str, Json]) -> object:
-        for key in tree:
-            if key != "$type" and key not in fields:
-                raise gone(name, key)
-        return tuple.__new__(cls, [read(tree, field) for field in fields])
+        if over := tree.keys() - {"$type", *fields}:
+            raise gone(name, min(over))
+        if lacking := [field for field in fields if field not in tree and field not in defaults]:
+            raise missing(name, lacking[0])
+        parts = [dec(tree[field]) if field in tree else defaults[field] for field in fields]
+        return tuple.__new__(cls, parts)
 
     def clone(value: tuple[object, ...]) -> object:
         return tuple.__new__(cls, map(dup, tuple.__iter__(value)))
@@ -66,7 +61,7 @@ def enum(cls: type, name: str, *, by_hand: bool) -> Plan | None:  # noqa: ARG001
     members: Mapping[str, Enum] = cls.__members__
 
     def encode(value: Any, depth: int) -> Json:
-        key = value._name_  # noqa: SLF001 - `name` may be a member's own
+        key = value._name_  # `name` may be a member's own
         if members.get(key) is value:
             return {"$enum": name, "member": enc(key, depth + 1)}
         if isinstance(value, Flag):
@@ -96,7 +91,7 @@ _FILLED: Final[dict[type, Callable[[Any, Any], object]]] = {
     set: set.update,
     bytearray: bytearray.extend,
 }
-_PLAIN: Final[dict[type, Callable[[Any], object]]] = {
+_PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     str: str.__str__,
     int: int.__int__,
     float: float.__float__,
@@ -106,18 +101,20 @@ _PLAIN: Final[dict[type, Callable[[Any], object]]] = {
 """The value as its built-in base, past any override; by iteration where nothing is said."""
 
 
-def subclass(cls: type, name: str, *, by_hand: bool) -> Plan | None:
+def subclass(cls: Any, name: str, *, by_hand: bool) -> Plan | None:
     """The plan for any other subclass of a built-in type, registered by hand."""
     base: Any = built_in_base(cls)
     if not by_hand or (base not in _MADE_BY_NEW and base not in _FILLED):
         return None
     shape = attributes(cls, name)
-    plain = _PLAIN.get(base, lambda value: base(base.__iter__(value)))
+
+    def plain(value: Any) -> Any:
+        return _PLAIN[base](value) if base in _PLAIN else base(base.__iter__(value))
 
     def make(content: Any) -> Any:
         if type(content) is not base:
             raise damaged("$type", f"a {base.__name__}", content)
-        if base in _MADE_BY_NEW:
+        if base not in _FILLED:
             return base.__new__(cls, content)
         value = base.__new__(cls)
         _FILLED[base](value, content)

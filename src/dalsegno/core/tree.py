@@ -9,7 +9,7 @@ Rules of this module:
 * `jsonb` keeps numbers as decimals: it writes exponents out and knows no -0.0. A plain float has neither.
 * `jsonb` refuses NUL, and UTF-8 refuses lone surrogates. Text with either is escaped as `\uXXXX`, the
   backslash included, inside an envelope.
-* A tree is at most `MAX_DEPTH` levels deep, well below where orjson and PostgreSQL stop.
+* A tree is at most about `MAX_DEPTH` levels deep, well below where orjson and PostgreSQL stop.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ __all__ = [
     "unescape",
 ]
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128
-"""Levels of lists and objects a tree may have; orjson writes at most 253."""
+"""The level down to which a list or object may hold others; a scalar's envelope may add a few. orjson writes 253."""
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+_SMALL, _LARGE = 1e-4, 1e16
+"""From the one up to below the other, the shortest text of a float has no exponent."""
 
 _ESCAPED = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-f]{4})?")
@@ -65,7 +67,7 @@ def is_plain_text(text: str) -> bool:
 
 def is_plain_float(number: float) -> bool:
     """Whether a float is written without an exponent and keeps its sign: 0.0, or 1e-4 <= |x| < 1e16."""
-    return 1e-4 <= number < 1e16 or -1e16 < number <= -1e-4 or (number == 0 and copysign(1, number) > 0)
+    return _SMALL <= abs(number) < _LARGE or (number == 0 and copysign(1, number) > 0)
 
 
 def escape(text: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
+from inspect import get_annotations
 from typing import Any, get_args, get_type_hints
 
 from dalsegno.core.registry import name_of
@@ -77,7 +78,4 @@ def _hints(cls: type) -> dict[str, Any]:
     try:
         return get_type_hints(cls, include_extras=True)
     except (NameError, TypeError, AttributeError):
-        annotations: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            annotations |= base.__dict__.get("__annotations__", {})
-        return {name: hint for name, hint in annotations.items() if not isinstance(hint, str)}
+        return {name: hint for base in cls.__mro__[::-1] for name, hint in get_annotations(base).items()}
