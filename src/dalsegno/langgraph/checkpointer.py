@@ -346,7 +346,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             ns=ns,
             id=checkpoint["id"],
             parent=parent,
-            forks=conf.get(FORK) == parent or metadata.get("source") == "fork",
+            forks=(parent is not None and conf.get(FORK) == parent) or metadata.get("source") == "fork",
             begins=step is not None and step < 0,
             values=values,
             plan=plan,
