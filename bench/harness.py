@@ -42,7 +42,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-import dalsegno
+from dalsegno.connect import connect
 
 OURS = ("dalsegno-sqlite", "dalsegno-postgres")
 PEERS = ("InMemorySaver", "SqliteSaver", "PostgresSaver")
@@ -112,7 +112,7 @@ def _stock_postgres(url: str) -> Iterator[Saver]:
 
 @contextmanager
 def _ours(url: str) -> Iterator[Saver]:
-    with dalsegno.connect(url) as connection:
+    with connect(url) as connection:
         nobody: RunnableConfig = {"configurable": {"thread_id": "nobody", "checkpoint_ns": ""}}
         connection.checkpointer.get_tuple(nobody)  # the first use creates the schema
         yield connection.checkpointer
