@@ -91,7 +91,12 @@ def message_of(raw: dict[str, Any], fail: Fail) -> BaseMessage:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
         raise fail(inner + place, f"a field of {cls.__name__} ({first['msg']})", first["input"]) from error
-    except (TypeError, ValueError, LookupError) as error:  # a validator that met a shape it was not made for
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+    ) as error:  # from a validator
         raise fail(inner, f"the fields of {cls.__name__} ({error!r})", fields) from error
     return message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message
 

@@ -105,11 +105,12 @@ def _conversation(document: Document, index: int | None) -> tuple[str, list[Any]
         raise unexpected(document.source, "", _SHAPE, value)
     if _is_message(value[0]):
         return _only(document, index, "", value)
+    if _list_in(value[0]) is None:
+        raise unexpected(document.source, document.place(0), _SHAPE, value[0])
     at = _chosen(document, len(value), index)
-    record = value[at]
-    found = ("", record) if isinstance(record, list) else _list_in(record) if isinstance(record, dict) else None
+    found = _list_in(value[at])
     if found is None:
-        raise unexpected(document.source, document.place(at), _SHAPE, record)
+        raise unexpected(document.source, document.place(at), _SHAPE, value[at])
     return document.place(at) + found[0], found[1]
 
 
@@ -130,14 +131,17 @@ def _only(document: Document, index: int | None, place: str, found: list[Any]) -
     return place, found
 
 
-def _list_in(record: dict[str, Any]) -> tuple[str, list[Any]] | None:
-    """The list of messages in an object, with its place."""
-    for key in _LISTS:
-        if isinstance(record.get(key), list):
-            return f".{key}", record[key]
-    for key in _AROUND:
-        if isinstance(record.get(key), dict) and (found := _list_in(record[key])) is not None:
-            return f".{key}{found[0]}", found[1]
+def _list_in(record: Any) -> tuple[str, list[Any]] | None:
+    """The list of messages that a record is or holds, with its place in it."""
+    if isinstance(record, list):
+        return "", record
+    if isinstance(record, dict):
+        for key in _LISTS:
+            if isinstance(record.get(key), list):
+                return f".{key}", record[key]
+        for key in _AROUND:
+            if isinstance(record.get(key), dict) and (found := _list_in(record[key])) is not None:
+                return f".{key}{found[0]}", found[1]
     return None
 
 
@@ -211,8 +215,10 @@ def _refuse_repeated_ids(source: str, places: list[str], messages: list[BaseMess
 
 def _time(raw: dict[str, Any]) -> datetime | None:
     """When a message was said, where the recording tells."""
-    places = (raw, raw.get("kwargs"), raw.get("data"), raw.get("additional_kwargs"))
-    told = (_moment(place.get(key)) for place in places if isinstance(place, dict) for key in _TIMES)
+    bodies = [body for body in (raw, raw.get("kwargs"), raw.get("data")) if isinstance(body, dict)]
+    inner = [body.get(key) for body in bodies for key in ("additional_kwargs", "response_metadata")]
+    places = [place for place in (*bodies, *inner) if isinstance(place, dict)]
+    told = (_moment(place.get(key)) for place in places for key in _TIMES)
     return next((moment for moment in told if moment is not None), None)
 
 
