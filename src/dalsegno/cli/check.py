@@ -27,7 +27,7 @@ def check(
     with frame.connect() as ds, frame.out.progress("checking") as report:
         verdict = ds.threads.check(thread, progress=report)
     if frame.out.as_json:
-        frame.out.document({**plain(verdict), "clean": not verdict.findings})
+        frame.out.document({**plain(verdict), "clean": verdict.clean})
     elif verdict.findings:
         table = frame.out.table("thread", "finding", "place", "expected", "found")
         for finding in verdict.findings:
@@ -36,6 +36,8 @@ def check(
         frame.out.show(table)
         frame.out.note(f"{len(verdict.findings):,} findings: stop writing to this database and restore from a copy.")
     else:
-        frame.out.show(shown("clean: everything that was read agrees with itself"))
+        counts = {key: count for key, count in plain(verdict).items() if key != "findings"}
+        read = ", ".join(f"{count:,} {key}" for key, count in counts.items())
+        frame.out.show(shown(f"clean: {read} agree with each other", "green"))
     if verdict.findings:
         raise typer.Exit(1)

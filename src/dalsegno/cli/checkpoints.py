@@ -72,9 +72,11 @@ def _tree(title: Text, found: Sequence[CheckpointInfo]) -> Tree:
         while len(following := children[each.checkpoint_id]) == 1:
             (each,) = following
             level.add(_line(each))
-        for place, fork in reversed(list(enumerate(following, start=1))):
-            label = shown(f"way {place} of {len(following)}, branch {fork.branch}", "bold magenta")
-            todo.append((level.add(label), fork))
+        ways = [
+            (level.add(shown(f"way {place} of {len(following)}, branch {fork.branch}", "bold magenta")), fork)
+            for place, fork in enumerate(following, start=1)
+        ]
+        todo += reversed(ways)
     return root
 
 
@@ -83,8 +85,11 @@ def _line(each: CheckpointInfo) -> Text:
         shown(each.checkpoint_id, "cyan"),
         shown(f"  step {each.step}  {each.source}  {time(each.created_at)}", "dim"),
     )
+    style = "yellow" if each.is_head else "dim"
     if each.next:
-        line.append_text(shown(f"  next: {', '.join(each.next)}", "yellow"))
-    if each.writes:
-        line.append_text(shown(f"  {each.writes} finished and kept", "yellow"))
+        line.append_text(shown(f"  next: {', '.join(each.next)}", style))
+    if each.is_head and each.writes:
+        line.append_text(shown(f"  ({each.writes} of them finished and kept)", style))
+    if each.is_head:
+        line.append_text(shown("  head", "bold green"))
     return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from dalsegno.cli.difference import Change, difference
 from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.state import readable
 from dalsegno.cli.text import clip, shown
 from dalsegno.errors import Missing
 
@@ -35,6 +35,7 @@ def diff(
         str | None, typer.Option("--thread", metavar="ID", help="Compare two checkpoints of this thread.")
     ] = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if they differ.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Show messages that differ only in their ids.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
 ) -> None:
     """Show what was added, removed and changed between two states, path by path."""
@@ -44,9 +45,12 @@ def diff(
     if frame.out.as_json:
         frame.out.document({"a": a, "b": b, "thread_id": thread, "changes": changes})
     else:
-        for change in changes:
+        told = [change for change in changes if ids or change.kind != "id"]
+        for change in told:
             frame.out.show(*_lines(change, full=full))
-        frame.out.note(f"{len(changes):,} differences" if changes else "no difference")
+        frame.out.note(f"{len(told):,} differences" if told else "no difference")
+        if len(told) < len(changes):
+            frame.out.note(f"{len(changes) - len(told):,} messages have other ids (--ids shows them)")
     if changes and exit_code:
         raise typer.Exit(1)
 
@@ -75,5 +79,5 @@ def _lines(change: Change, *, full: bool) -> list[Text]:
 
 
 def _short(value: Any, *, full: bool) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = readable(value)
     return text if full else clip(text)

@@ -4,7 +4,8 @@ Rules of this module:
 
 * Pure: two JSON trees in, changes out, in the order of the first tree.
 * A list is compared as a sequence, so that one message put in at the front is one addition and not a change of every
-  place after it. Where as many elements went as came, they are compared one by one.
+  place after it. Messages are lined up by what they say, not by their ids, which every run gives anew. Where as many
+  elements went as came, they are compared one by one.
 * A path reads like Python: `messages[3].content`, `plan["due date"]`. Positions are those of the tree in which the
   value stands: of the first for what was removed or changed, of the second for what was added.
 """
@@ -16,6 +17,8 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from dalsegno.core.items import is_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,13 +33,13 @@ class Change:
     """One place where two trees differ.
 
     Attributes:
-        kind: `added`, `removed` or `changed`.
+        kind: `added`, `removed`, `changed`, or `id` where a message has another id.
         path: where.
         before: what stood there; None for an addition.
         after: what stands there; None for a removal.
     """
 
-    kind: Literal["added", "removed", "changed"]
+    kind: Literal["added", "removed", "changed", "id"]
     path: str
     before: Any = None
     after: Any = None
@@ -68,8 +71,11 @@ def joined(path: str, key: str | int) -> str:
 
 
 def _objects(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Change]:
+    messages = is_message(before) and is_message(after)
     for key, value in before.items():
-        if key in after:
+        if messages and key == "id" and isinstance(after.get("id"), str) and value != after["id"]:
+            yield Change(kind="id", path=joined(path, key), before=value, after=after["id"])
+        elif key in after:
             yield from difference(value, after[key], joined(path, key))
         else:
             yield Change(kind="removed", path=joined(path, key), before=value)
@@ -79,10 +85,8 @@ def _objects(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterat
 
 
 def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Change]:
-    tokens = [_token(value) for value in before], [_token(value) for value in after]
-    for kind, start, end, new_start, new_end in SequenceMatcher(None, *tokens, autojunk=False).get_opcodes():
-        if kind == "equal":
-            continue
+    sayings = [_token(_without_id(value)) for value in before], [_token(_without_id(value)) for value in after]
+    for _, start, end, new_start, new_end in SequenceMatcher(None, *sayings, autojunk=False).get_opcodes():
         if end - start == new_end - new_start:
             for place, new_place in zip(range(start, end), range(new_start, new_end), strict=True):
                 yield from difference(before[place], after[new_place], joined(path, place))
@@ -91,6 +95,10 @@ def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Change]:
             yield Change(kind="removed", path=joined(path, place), before=before[place])
         for place in range(new_start, new_end):
             yield Change(kind="added", path=joined(path, place), after=after[place])
+
+
+def _without_id(value: Any) -> Any:
+    return {key: each for key, each in value.items() if key != "id"} if is_message(value) else value
 
 
 def _token(value: Any) -> str:

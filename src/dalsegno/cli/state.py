@@ -12,6 +12,7 @@ import typer
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown
+from dalsegno.core.items import is_message
 from dalsegno.core.messages import author_of, text_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-__all__ = ["register"]
+__all__ = ["readable", "register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -56,9 +57,12 @@ def _lines(channel: str, value: Any, *, full: bool) -> Iterator[Text]:
 
 
 def _value(lead: str, value: Any, *, full: bool) -> Text:
-    if isinstance(value, dict) and isinstance(value.get("$m"), str):
-        lead += f"{author_of(role=value['$m'], name=value.get('name'))}: "
-        text = text_of(value)
-    else:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else readable(value)
     return shown(lead, "dim").append_text(shown(text if full else clip(text)))
+
+
+def readable(value: Any) -> str:
+    """A JSON tree as a person reads it: a message as `user: text`, anything else as JSON."""
+    if is_message(value) and isinstance(value["$m"], str):
+        return f"{author_of(role=value['$m'], name=value.get('name'))}: {text_of(value)}"
+    return json.dumps(value, ensure_ascii=False)

@@ -43,6 +43,7 @@ __all__ = [
     "digest_of",
     "elements_of",
     "is_message",
+    "last_places",
     "lift",
     "needs_of",
     "places_of",
@@ -151,6 +152,17 @@ def places_of(ranges: Sequence[Range]) -> Iterator[Place]:
     for lane, first, last in ranges:
         for pos in range(first, last + 1):
             yield lane, pos
+
+
+def last_places(ranges: Sequence[Range], count: int) -> list[Place]:
+    """The last places that ranges name, in order."""
+    places: list[Place] = []
+    for lane, first, last in reversed(ranges):
+        take = min(count - len(places), last - first + 1)
+        places.extend((lane, last - offset) for offset in range(take))
+        if len(places) == count:
+            break
+    return places[::-1]
 
 
 def elements_of(node: Any) -> list[Range] | None:

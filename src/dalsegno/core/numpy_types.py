@@ -12,6 +12,7 @@ Rules of this module:
 from __future__ import annotations
 
 from base64 import b64encode
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from dalsegno.core.containers import items
@@ -84,12 +85,21 @@ def _order(value: Any) -> str:
     return "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
 
 
+def _even(value: Any) -> Any:
+    """The array with zeros between its fields, where otherwise anything may lie."""
+    if value.dtype.fields is None:
+        return value
+    even = _numpy().zeros(value.shape, value.dtype, _order(value))
+    even[...] = value
+    return even
+
+
 def _array(value: Any, depth: int) -> Json:
     tree: dict[str, Json]
     if value.dtype.char == "O" and not value.dtype.metadata:
         tree = {"$objects": items(value.ravel().tolist(), depth + 1)}
     else:
-        data = b64encode(value.tobytes(_order(value))).decode()
+        data = b64encode(_even(value).tobytes(_order(value))).decode()
         tree = {"$array": data, "dtype": _write_dtype(value.dtype, value)}
     tree["shape"] = list(value.shape)
     if _order(value) == "F":
@@ -111,9 +121,12 @@ def _read_array(tree: dict[str, Json]) -> Any:
     np = _numpy()
     data = base64_of(tree, "$array", "dtype", "shape", "order")
     (shape, order), dtype = _layout(tree, "$array"), _read_dtype(tree["dtype"])
-    if dtype.itemsize == 0 and not data:
-        return np.empty(shape, dtype, order)
-    return np.frombuffer(data, dtype).reshape(shape, order=order).copy(order)
+    if len(data) != prod(shape) * dtype.itemsize:
+        raise damaged("$array", f"the bytes of {shape} times {dtype}", f"{len(data)} bytes")
+    array = np.empty(shape, dtype, order)
+    if data:
+        array.reshape(-1, order=order).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return array
 
 
 def _read_objects(tree: dict[str, Json]) -> Any:

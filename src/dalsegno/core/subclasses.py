@@ -114,10 +114,11 @@ def subclass(cls: Any, name: str, *, by_hand: bool) -> Plan | None:
     def make(content: Any) -> Any:
         if type(content) is not base:
             raise damaged("$type", f"a {base.__name__}", content)
-        if base not in _FILLED:
+        fill = _FILLED.get(base)
+        if fill is None:
             return base.__new__(cls, content)
         value = base.__new__(cls)
-        _FILLED[base](value, content)
+        fill(value, content)
         return value
 
     def encode(value: object, depth: int) -> Json:

@@ -59,6 +59,12 @@ class Authors:
         with self._lock:
             return self._written.get((thread, parent_id), [])
 
+    def applied(self, thread: str, parent_id: str | None) -> None:
+        """Forget what was written on a checkpoint: the next one is stored and has merged it."""
+        if parent_id is not None:
+            with self._lock:
+                self._written.pop((thread, parent_id), None)
+
     def _node(self, thread: str, checkpoint_id: str, path: str) -> str | None:
         kind, _, rest = path.removeprefix("~").partition(", ")
         if kind == "__pregel_pull":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, cast
 
@@ -33,7 +34,7 @@ from langgraph.types import Command, Send
 
 from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core import codec
-from dalsegno.core.items import Plan, lift
+from dalsegno.core.items import Plan, elements_of, last_places, lift
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse
 from dalsegno.langgraph import types as _types  # noqa: F401 - registers LangChain's and LangGraph's types
@@ -106,13 +107,13 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             UnknownType: the state holds a type this process has not registered.
         """
         loop = calling_loop()
-        found = self._store.run(self._read(config), write=False)
+        found = self._store.run(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async face of `get_tuple`."""
         loop = calling_loop()
-        found = await self._store.arun(self._read(config), write=False)
+        found = await self._store.arun(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
     def list(
@@ -198,10 +199,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
-        request, prints = self._request(config, checkpoint, metadata, new_versions, calling_loop())
+        request, marks = self._request(config, checkpoint, metadata, new_versions, calling_loop())
         scope = self._scope()
-        self._store.run(lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread))
-        return self._after_put(request, prints, checkpoint)
+        done = self._store.run(
+            lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)
+        )
+        return self._after_put(request, marks, done)
 
     async def aput(
         self,
@@ -211,10 +214,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Async face of `put`."""
-        request, prints = self._request(config, checkpoint, metadata, new_versions, calling_loop())
+        request, marks = self._request(config, checkpoint, metadata, new_versions, calling_loop())
         scope = self._scope()
-        await self._store.arun(lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread))
-        return self._after_put(request, prints, checkpoint)
+        done = await self._store.arun(
+            lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)
+        )
+        return self._after_put(request, marks, done)
 
     def put_writes(
         self,
@@ -333,13 +338,13 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         loop: PregelLoop | None,
-    ) -> tuple[checkpoints.Put, dict[str, ListPrint | ValuePrint]]:
+    ) -> tuple[checkpoints.Put, _Marks]:
         conf = _conf(config)
         thread, ns, parent = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or "", conf.get("checkpoint_id")
         plan = Plan()
         merged = _metadata(config, metadata)
         source, step, run, rest = split_metadata(merged)
-        values, prints = self._values(thread, ns, parent, checkpoint["channel_values"], new_versions, plan)
+        values, marks = self._values(thread, ns, parent, checkpoint["channel_values"], new_versions, plan)
         parents: Mapping[str, str] = metadata.get("parents") or {}
         request = checkpoints.Put(
             thread=thread,
@@ -360,7 +365,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             root_parent=parents.get(""),
             fence=_fence(conf),
         )
-        return request, prints
+        return request, marks
 
     def _values(
         self,
@@ -370,11 +375,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         values: Mapping[str, Any],
         new_versions: Mapping[str, Any],
         plan: Plan,
-    ) -> tuple[dict[str, Any], dict[str, ListPrint | ValuePrint]]:
+    ) -> tuple[dict[str, Any], _Marks]:
         held = self._memo.held(thread, ns, parent)
         written = self._authors.of(thread, parent)
         out: dict[str, Any] = {}
-        prints: dict[str, ListPrint | ValuePrint] = {}
+        marks = _Marks(sends=_send_nodes(values))
+        prints = marks.prints
         for name, value in values.items():
             before = held.prints.get(name) if held is not None else None
 
@@ -397,6 +403,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                     [said_of(item, writer_of(item, written)) for item in tail],
                 )
                 _add_print(prints, name, lambda before=before, tail=tail: before.extended(tail))  # type: ignore[misc]
+                marks.templates[name] = codec.clone_list(tail)
                 continue
             if isinstance(before, ValuePrint) and before.kept(value):
                 prints[name] = before
@@ -408,15 +415,19 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             out[name] = whole()
             if has_messages(value):
                 _add_print(prints, name, lambda value=value: ListPrint(value))  # type: ignore[misc]
+                marks.templates[name] = codec.clone_list(value)
             else:
                 _add_print(prints, name, lambda value=value: print_of(value))  # type: ignore[misc]
-        return out, prints
+        return out, marks
 
-    def _after_put(
-        self, request: checkpoints.Put, prints: dict[str, ListPrint | ValuePrint], checkpoint: Checkpoint
-    ) -> RunnableConfig:
-        self._memo.hold(request.thread, request.ns, Held(request.id, prints))
-        self._authors.note_sends(request.thread, request.id, _send_nodes(checkpoint["channel_values"]))
+    def _after_put(self, request: checkpoints.Put, marks: _Marks, done: checkpoints.PutDone) -> RunnableConfig:
+        self._memo.hold(request.thread, request.ns, Held(request.id, marks.prints))
+        for name, templates in marks.templates.items():
+            ranges = elements_of(done.state[name])
+            if ranges is not None:
+                self._memo.learn(done.thread, zip(last_places(ranges, len(templates)), templates, strict=True))
+        self._authors.applied(request.thread, request.parent)
+        self._authors.note_sends(request.thread, request.id, marks.sends)
         return {
             "configurable": {
                 "thread_id": request.thread,
@@ -456,7 +467,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
     # --- answers
 
-    def _read(self, config: RunnableConfig) -> OpFactory[Rebuilt | None]:
+    def _read(self, config: RunnableConfig, *, own: bool) -> OpFactory[Rebuilt | None]:
         conf = _conf(config)
         thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
         checkpoint_id = conf.get("checkpoint_id") or None
@@ -466,7 +477,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             row = yield from reading.find(scope, thread, ns, checkpoint_id)
             if row is None:
                 return None
-            return (yield from self._rebuilder.one(row))
+            return (yield from self._rebuilder.one(row, own=own))
 
         return op
 
@@ -483,8 +494,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
     def _hold(self, found: Rebuilt) -> None:
         """Remember what a run was handed, so that its next checkpoint is compared with it by identity."""
-        prints: dict[str, ListPrint | ValuePrint] = {}
+        prints = found.prints
         for name, value in found.checkpoint["channel_values"].items():
+            if name in prints:
+                continue
             if has_messages(value):
                 _add_print(prints, name, lambda value=value: ListPrint(value))  # type: ignore[misc]
             else:
@@ -605,6 +618,15 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             return (yield from self._rebuilder.history(row, channels))
 
         return op
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What a put leaves in this process's memory once it is stored."""
+
+    sends: list[str]
+    prints: dict[str, ListPrint | ValuePrint] = field(default_factory=dict)
+    templates: dict[str, list[Any]] = field(default_factory=dict)
 
 
 class UnfinishedWarning(UserWarning):

@@ -23,7 +23,7 @@ from dalsegno.core.schema import StateSchema
 from dalsegno.services import reading
 from dalsegno.services.frames import read_frame
 from dalsegno.services.loading import Loaded, load
-from dalsegno.services.memo import Memo
+from dalsegno.services.memo import MISSING, ListPrint, Memo, ValuePrint
 from dalsegno.services.reading import Row
 
 __all__ = ["Rebuilder", "Rebuilt"]
@@ -40,6 +40,7 @@ class Rebuilt:
     metadata: dict[str, Any]
     writes: list[PendingWrite]
     migrated: bool
+    prints: dict[str, ListPrint | ValuePrint]
 
     def config(self, *, forks: bool) -> RunnableConfig:
         """Its config; with `forks`, one that may be continued although it is no longer the head."""
@@ -69,9 +70,20 @@ class Rebuilder:
         self._memo = memo
         self._schema = schema
 
-    def one(self, row: Row) -> Op[Rebuilt]:
-        """Rebuild one checkpoint (its writes are read already)."""
-        (found,) = yield from self._rebuild([row])
+    def one(self, row: Row, *, own: bool = False) -> Op[Rebuilt]:
+        """Rebuild one checkpoint (its writes are read already).
+
+        Args:
+            row: the checkpoint.
+            own: True for a run, which may be handed the very objects an earlier run left, when nobody else has them.
+        """
+        left = self._memo.take(row.name, row.ns, row.id) if own else None
+        lists = {
+            name: kept
+            for name, kept in (left.prints if left is not None else {}).items()
+            if isinstance(kept, ListPrint) and name in row.state and kept.is_sole() and kept.kept(kept.objects)
+        }
+        (found,) = yield from self._rebuild([row], lists)
         return found
 
     def many(self, rows: Sequence[Row]) -> Op[list[Rebuilt]]:
@@ -127,25 +139,34 @@ class Rebuilder:
             history[channel] = entry
         return history
 
-    def _rebuild(self, rows: Sequence[Row]) -> Op[list[Rebuilt]]:
+    def _rebuild(self, rows: Sequence[Row], lists: Mapping[str, ListPrint] | None = None) -> Op[list[Rebuilt]]:
+        lists = lists or {}
         if not rows:
             return []
         thread = rows[0].thread
         roots: list[Any] = []
         for row in rows:
-            for node in row.state.values():
+            for name, node in row.state.items():
+                if name in lists:
+                    continue
                 ranges = elements_of(node)
-                if ranges is None or self._memo.known(thread, ranges) is None:
+                if ranges is None or "$dict" in node:
                     roots.append(node)
+                else:
+                    _, holes = self._memo.known(thread, ranges)
+                    roots.append({"$list": holes})
             roots += [write.tree for write in row.writes]
             if row.meta is not None:
                 roots.append(orjson.loads(row.meta))
         loaded = yield from load(rows[0].tenant, thread, roots)
-        return [self._value_of(row, loaded) for row in rows]
+        return [self._value_of(row, loaded, lists) for row in rows]
 
-    def _value_of(self, row: Row, loaded: Loaded) -> Rebuilt:
+    def _value_of(self, row: Row, loaded: Loaded, lists: Mapping[str, ListPrint]) -> Rebuilt:
         checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
-        values = {name: self._channel(row, node, loaded) for name, node in row.state.items()}
+        values = {
+            name: list(lists[name].objects) if name in lists else self._channel(row, node, loaded)
+            for name, node in row.state.items()
+        }
         migrated = False
         if self._schema is not None and row.ns == "":
             values, renamed, dropped = self._schema.read(values, row.version)
@@ -161,21 +182,24 @@ class Rebuilder:
                 for write in row.writes
             ],
             migrated=migrated,
+            prints=dict(lists),
         )
 
     def _channel(self, row: Row, node: Any, loaded: Loaded) -> Any:
         ranges = elements_of(node)
         if ranges is None or "$dict" in node:
             return codec.decode(put_back(node, loaded.trees, loaded.blobs))
-        known = self._memo.known(row.thread, ranges)
-        if known is not None:
-            return codec.clone_list(known)
-        places = list(places_of(ranges))
-        if not all(is_message(loaded.trees.get(place)) for place in places):
-            return codec.decode(put_back(node, loaded.trees, loaded.blobs))
-        templates = [codec.decode(put_back(loaded.trees[place], loaded.trees, loaded.blobs)) for place in places]
-        self._memo.learn(row.thread, zip(places, templates, strict=True))
-        return codec.clone_list(templates)
+        known, holes = self._memo.known(row.thread, ranges)
+        missing = list(places_of(holes))
+        if missing:
+            trees = [loaded.trees.get(place) for place in missing]
+            if len(missing) == len(known) and not all(map(is_message, trees)):
+                return codec.decode(put_back(node, loaded.trees, loaded.blobs))
+            fresh = [codec.decode(put_back(loaded.trees[place], loaded.trees, loaded.blobs)) for place in missing]
+            self._memo.learn(row.thread, zip(missing, fresh, strict=True))
+            templates = iter(fresh)
+            known = [next(templates) if template is MISSING else template for template in known]
+        return codec.clone_list(known)
 
 
 def metadata_of(row: Row, loaded: Loaded) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from dalsegno.core.items import (
     Range,
     Split,
     elements_of,
+    last_places,
     needs_of,
     places_of,
 )
@@ -482,8 +483,7 @@ def _split(
             grown = splitting.split.append(ranges, value.tail)
             state[name] = {"$list": grown}
             if any(value.said):
-                count = len(value.tail)
-                places = list(_last(grown, count))
+                places = last_places(grown, len(value.tail))
                 arrived.append(_Arrived(name, places, value.said, 0, []))
             continue
         state[name] = node = splitting.split.node(value.tree, before)
@@ -492,16 +492,6 @@ def _split(
                 _Arrived(name, list(places_of(ranges_now)), value.said, -1, list(places_of(elements_of(before) or [])))
             )
     return state, arrived
-
-
-def _last(ranges: Sequence[Range], count: int) -> list[Place]:
-    places: list[Place] = []
-    for lane, first, last in reversed(ranges):
-        take = min(count - len(places), last - first + 1)
-        places.extend((lane, last - offset) for offset in range(take))
-        if len(places) == count:
-            break
-    return places[::-1]
 
 
 def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes | None) -> int | None:

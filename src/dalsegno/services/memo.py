@@ -13,22 +13,57 @@ Rules of this module:
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from itertools import chain
-from operator import attrgetter, is_
+from itertools import chain, repeat
+from operator import attrgetter, eq, is_
 from typing import Any
 
 from dalsegno.core.items import Place, Range
 
-__all__ = ["Held", "ListPrint", "Memo", "ValuePrint", "print_of"]
+__all__ = ["MISSING", "Held", "ListPrint", "Memo", "ValuePrint", "print_of"]
 
+_COUNTS = sys.implementation.name == "cpython"
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
 _dict_of = attrgetter("__dict__")
+_extra_of = attrgetter("__pydantic_extra__")
+# What getrefcount says of an object that only one list holds: the list, and the call's own view.
+_ALONE = next(map(sys.getrefcount, [object()])) if _COUNTS else 0
 _MOST_ELEMENTS = 50_000
 _MOST_STATES = 512
+
+
+class _Missing:
+    """Stands where there is no template."""
+
+
+MISSING = _Missing()
+
+
+class _Identities:
+    """Lets `in` compare by identity alone: models compare field by field."""
+
+    __slots__ = ("_part",)
+
+    def __init__(self, part: list[Any]) -> None:
+        self._part = part
+
+    def __contains__(self, wanted: object) -> bool:
+        return any(map(is_, self._part, repeat(wanted)))
+
+
+def _holes(lane: int, first: int, part: list[Any]) -> list[Range]:
+    holes: list[Range] = []
+    for pos, template in enumerate(part, first):
+        if template is MISSING:
+            if holes and holes[-1][2] + 1 == pos:
+                holes[-1][2] = pos
+            else:
+                holes.append([lane, pos, pos])
+    return holes
 
 
 class ValuePrint:
@@ -56,7 +91,7 @@ class ValuePrint:
 class ListPrint:
     """Print of a list of models (messages), checked in bulk: a few C loops for thousands of messages."""
 
-    __slots__ = ("_boxes", "_deep", "_extras", "_fields", "_lengths", "objects")
+    __slots__ = ("_boxes", "_deep", "_fields", "_holders", "_lengths", "objects")
 
     def __init__(self, objects: Sequence[Any]) -> None:
         """Walk the objects.
@@ -65,20 +100,24 @@ class ListPrint:
             TypeError: a part of one cannot be walked.
         """
         self.objects = list(objects)
-        self._fields = _fields_of(self.objects)
-        self._extras = [extra for item in objects if (extra := getattr(item, "__pydantic_extra__", None)) is not None]
-        boxes = [value for value in self._fields if type(value) not in _ATOMS]
-        if any(type(box) not in (list, dict) for box in boxes):
+        if not all(map(hasattr, set(map(type, self.objects)), repeat("__pydantic_fields__"))):
             raise TypeError
-        self._boxes: list[Any] = boxes + self._extras
+        self._fields = _fields_of(self.objects)
+        boxes = [value for value in self._fields if type(value) not in _ATOMS]
+        if not set(map(type, boxes)) <= {list, dict}:
+            raise TypeError
+        extras = [extra for extra in map(_extra_of, self.objects) if extra is not None]
+        self._boxes: list[Any] = boxes + extras
         self._lengths = list(map(len, self._boxes))
+        self._holders = [_ALONE + 2] * len(boxes) + [_ALONE + 1] * len(extras)
         self._deep: list[tuple[Any, ValuePrint]] = []
-        for box in self._boxes:
+        for place, box in enumerate(self._boxes):
             if box:
                 found = print_of(box)
                 if found is None:
                     raise TypeError
                 self._deep.append((box, found))
+                self._holders[place] += 2
 
     def __len__(self) -> int:
         """How many objects were printed."""
@@ -100,14 +139,30 @@ class ListPrint:
             and all(found.kept(box) for box, found in self._deep)
         )
 
+    def is_sole(self) -> bool:
+        """Whether nobody else holds any of the printed objects or their containers, by CPython's reference counts.
+
+        Such objects may be handed to a reader as they are: nobody else can see or change them. Other Pythons answer
+        False, and readers get clones.
+        """
+        if not _COUNTS:
+            return False
+        counts = set(map(sys.getrefcount, self.objects))
+        if not counts <= {_ALONE}:
+            return False
+        # A container is held by its object, by this print's list of containers and, as a field, by its list of fields;
+        # one that is not empty also by its own print, twice.
+        counts_of_boxes = list(map(sys.getrefcount, self._boxes))
+        return all(map(eq, counts_of_boxes, self._holders))
+
     def extended(self, tail: Sequence[Any]) -> ListPrint:
         """Print of the printed objects (known to be unchanged) with some more at the end."""
         more = ListPrint(tail)
         grown = object.__new__(ListPrint)
         grown.objects = self.objects + more.objects
         grown._fields = self._fields + more._fields
-        grown._extras = self._extras + more._extras
         grown._boxes = self._boxes + more._boxes
+        grown._holders = self._holders + more._holders
         grown._lengths = self._lengths + more._lengths
         grown._deep = self._deep + more._deep
         return grown
@@ -185,6 +240,14 @@ class Memo:
             self._held.move_to_end((thread, ns))
             return found
 
+    def take(self, thread: str, ns: str, checkpoint_id: str) -> Held | None:
+        """The remembered state, if it is of that checkpoint; it is forgotten, so that only one caller has it."""
+        with self._lock:
+            found = self._held.get((thread, ns))
+            if found is None or found.checkpoint_id != checkpoint_id:
+                return None
+            return self._held.pop((thread, ns))
+
     def hold(self, thread: str, ns: str, state: Held) -> None:
         """Remember a state in place of what was there."""
         with self._lock:
@@ -193,23 +256,30 @@ class Memo:
             while len(self._held) > _MOST_STATES:
                 self._held.popitem(last=False)
 
-    def known(self, thread: int, ranges: Sequence[Range]) -> list[Any] | None:
-        """Templates of all elements that ranges name, in order, or None when one is missing."""
+    def known(self, thread: int, ranges: Sequence[Range]) -> tuple[list[Any], list[Range]]:
+        """Templates of the elements that ranges name.
+
+        Returns:
+            One entry for each element in order, `MISSING` where there is no template, and the ranges of those.
+        """
         with self._lock:
             kept = self._templates.get(thread)
-            if kept is None:
-                return None
+            lanes = kept.lanes if kept is not None else {}
             out: list[Any] = []
+            holes: list[Range] = []
             for lane, first, last in ranges:
-                by_pos = kept.lanes.get(lane)
+                by_pos = lanes.get(lane)
                 if by_pos is None:
-                    return None
-                try:
-                    out.extend(map(by_pos.__getitem__, range(first, last + 1)))
-                except KeyError:
-                    return None
-            self._templates.move_to_end(thread)
-            return out
+                    out.extend([MISSING] * (last - first + 1))
+                    holes.append([lane, first, last])
+                    continue
+                part = list(map(by_pos.get, range(first, last + 1), repeat(MISSING)))
+                if MISSING in _Identities(part):
+                    holes.extend(_holes(lane, first, part))
+                out.extend(part)
+            if kept is not None:
+                self._templates.move_to_end(thread)
+            return out, holes
 
     def learn(self, thread: int, templates: Iterable[tuple[Place, Any]]) -> None:
         """Keep templates; the caller gives objects nobody else holds."""

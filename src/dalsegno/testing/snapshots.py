@@ -1,0 +1,113 @@
+"""Everything a store holds of a thread, as one value that can be compared.
+
+Rules of this module:
+
+* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events and blob
+  references row by row, and the state of each checkpoint put together as a reader would. A deleted thread has one
+  too, and it shows whatever was left behind.
+* It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
+  clock, no order of keys. So two snapshots are equal exactly when the same was done.
+* It is plain data (JSON), so that it can be sent to another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import orjson
+
+from dalsegno.connect import Dalsegno
+from dalsegno.contracts import Op, Step
+from dalsegno.core.items import put_back
+from dalsegno.core.tree import Json
+from dalsegno.errors import ThreadNotFound
+from dalsegno.services.ids import pack_name
+from dalsegno.services.loading import load
+from dalsegno.services.threads_row import Scope, ThreadRow
+
+__all__ = ["Snapshot", "differences", "snapshot"]
+
+Snapshot: TypeAlias = dict[str, Any]
+"""Tables by name: each a list of rows, `row` the thread's own, `states` the states by checkpoint number."""
+
+_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence")
+
+
+def snapshot(ds: Dalsegno, thread_id: str) -> Snapshot | None:
+    """Read everything of a thread in one transaction; None when there never was such a thread.
+
+    Raises:
+        Damaged: a state cannot be put together.
+    """
+    scope = ds.scope()
+    return ds.store_backend.run(lambda: _snapshot(scope, thread_id), write=False)
+
+
+def differences(left: Snapshot | None, right: Snapshot | None) -> list[str]:
+    """What two snapshots say differently, a line for each row that only one of them has; empty when they are equal."""
+    if left is None or right is None:
+        return [] if left is right else [f"{'left' if left is None else 'right'} has no such thread"]
+    return [line for table in left.keys() | right.keys() for line in _unlike(table, left.get(table), right.get(table))]
+
+
+def _unlike(table: str, left: Any, right: Any) -> Iterator[str]:
+    if left == right:
+        return
+    if not (isinstance(left, list) and isinstance(right, list)):
+        yield f"{table}: {left} != {right}"
+        return
+    yield from (f"{table}: only left: {row}" for row in left if row not in right)
+    yield from (f"{table}: only right: {row}" for row in right if row not in left)
+    if len(left) != len(right):
+        yield f"{table}: {len(left)} rows != {len(right)} rows"
+
+
+def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
+    if not rows:
+        return None
+    row = ThreadRow(scope.tenant, name, *rows[0])
+    if scope.user is not None and row.owner != scope.user:
+        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
+        raise ThreadNotFound(msg)
+    checkpoints = yield Step("checkpoints_all", row.key)
+    found: Snapshot = {
+        "row": {
+            **{counter: getattr(row, counter) for counter in _COUNTERS},
+            "owner": row.owner,
+            "deleted": row.deleted_at is not None,
+            "leased_to": row.lease_holder if row.leased else None,
+        },
+        "namespaces": _plain((yield Step("namespaces_of", row.key))),
+        "branches": _plain((yield Step("branches_of", row.key))),
+        "checkpoints": _plain(checkpoints, parsed=(8, 9)),
+        "writes": _plain((yield Step("writes_all", row.key)), parsed=(3,)),
+        "items": _plain((yield Step("items_all", row.key)), parsed=(3,)),
+        "events": _plain((yield Step("events_all", row.key))),
+        "blobs": _plain((yield Step("blob_refs_of", row.key))),
+    }
+    found["states"] = yield from _states(row, {columns[0]: columns[9] for columns in checkpoints})
+    return found
+
+
+def _states(row: ThreadRow, stored: Mapping[int, Any]) -> Op[list[list[Json]]]:
+    states = {ckpt: orjson.loads(state) for ckpt, state in stored.items() if state is not None}
+    loaded = yield from load(row.tenant, row.thread, [node for state in states.values() for node in state.values()])
+    return [
+        [ckpt, {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in state.items()}]
+        for ckpt, state in states.items()
+    ]
+
+
+def _plain(rows: list[tuple[Any, ...]], parsed: tuple[int, ...] = ()) -> list[list[Json]]:
+    plain = [[_value(value, parse=place in parsed) for place, value in enumerate(columns)] for columns in rows]
+    return sorted(plain, key=lambda columns: orjson.dumps(columns, option=orjson.OPT_SORT_KEYS))
+
+
+def _value(value: Any, *, parse: bool) -> Any:
+    if parse and value is not None:
+        return orjson.loads(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    return bool(value) if isinstance(value, bool) else value
