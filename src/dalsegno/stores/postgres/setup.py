@@ -49,8 +49,11 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]], *, create: bool)
 
 
 def _format_of(connection: psycopg.Connection[tuple[object, ...]]) -> int | None:
-    row = connection.execute("SELECT to_regclass('ds_meta')").fetchone()
-    if row is None or row[0] is None:
+    # Not to_regclass: it may answer from a cache that is older than the lock this session has just waited for.
+    row = connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_class WHERE relname = 'ds_meta' AND pg_catalog.pg_table_is_visible(oid)"
+    ).fetchone()
+    if row is None:
         return None
     row = connection.execute("SELECT value FROM ds_meta WHERE name = 'format'").fetchone()
     found = int(str(row[0])) if row else 0
