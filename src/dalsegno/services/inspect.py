@@ -245,7 +245,7 @@ class _Check:
                 self.find("json", place, "JSON", error)
 
     def events(self) -> Op[None]:
-        expected = 1
+        expected = self.row.wiped + 1
         for seq, kind, _author, _at, _branch, _ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
             self.verdict.events += 1
             place = f"event #{seq}"

@@ -35,7 +35,10 @@ class Scope:
 
 @dataclass(slots=True)
 class ThreadRow:
-    """One row of `ds_threads`; the counters are changed in place and written back by `save_thread`."""
+    """One row of `ds_threads`; the counters are changed in place and written back by `save_thread`.
+
+    `events` is the number of the last event, `wiped` that of the last one which went with a deletion of the thread.
+    """
 
     tenant: int
     name: str
@@ -43,6 +46,7 @@ class ThreadRow:
     owner: str | None
     deleted_at: int | None
     events: int
+    wiped: int
     pool: int
     lanes: int
     checkpoints: int
@@ -130,6 +134,7 @@ def save_thread(row: ThreadRow) -> Step:
         {
             **row.key,
             "events": row.events,
+            "wiped": row.wiped,
             "pool": row.pool,
             "lanes": row.lanes,
             "checkpoints": row.checkpoints,

@@ -49,6 +49,7 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
     except (ThreadNotFound, ThreadDeleted):
         return False
     yield from _wipe(row)
+    row.wiped = row.events
     yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))
     return True
 
@@ -71,7 +72,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     origin = yield from lock_thread(scope, source, create=False)
     copy = yield from lock_thread(scope, target, create=True)
     if copy.checkpoints or copy.events:
-        msg = f"thread {target!r} already holds something; copy to a new id, or delete it first"
+        msg = f"thread {target!r} holds something, or did before it was deleted; copy to another id"
         raise ThreadExists(msg)
     params = {**origin.key, "to": copy.thread}
     yield tuple(
@@ -86,7 +87,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_blob_refs",
         )
     )
-    copy.events, copy.pool, copy.lanes = origin.events, origin.pool, origin.lanes
+    copy.events, copy.wiped, copy.pool, copy.lanes = origin.events, origin.wiped, origin.pool, origin.lanes
     copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
     yield save_thread(copy)
 

@@ -15,19 +15,19 @@ VALUES (%(tenant)s, %(name)s, %(owner)s, %(now)s, %(now)s)
 ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
-SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
 FOR UPDATE;
 
 -- name: thread_find
-SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
 
 -- name: thread_save
 UPDATE ds_threads
-SET events = %(events)s, pool = %(pool)s, lanes = %(lanes)s, checkpoints = %(checkpoints)s, branches = %(branches)s,
+SET events = %(events)s, wiped = %(wiped)s, pool = %(pool)s, lanes = %(lanes)s, checkpoints = %(checkpoints)s, branches = %(branches)s,
     namespaces = %(namespaces)s, updated_at = %(now)s
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 

@@ -15,18 +15,18 @@ VALUES (:tenant, :name, :owner, :now, :now)
 ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
-SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_find
-SELECT thread, owner, deleted_at, events, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
+SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_save
 UPDATE ds_threads
-SET events = :events, pool = :pool, lanes = :lanes, checkpoints = :checkpoints, branches = :branches,
+SET events = :events, wiped = :wiped, pool = :pool, lanes = :lanes, checkpoints = :checkpoints, branches = :branches,
     namespaces = :namespaces, updated_at = :now
 WHERE tenant = :tenant AND thread = :thread;
 

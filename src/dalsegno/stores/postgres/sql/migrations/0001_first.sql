@@ -20,6 +20,7 @@ CREATE TABLE ds_threads (
   updated_at   bigint  NOT NULL,
   deleted_at   bigint,
   events       integer NOT NULL DEFAULT 0,
+  wiped        integer NOT NULL DEFAULT 0,
   pool         integer NOT NULL DEFAULT 0,
   lanes        integer NOT NULL DEFAULT 0,
   checkpoints  integer NOT NULL DEFAULT 0,

@@ -20,6 +20,7 @@ CREATE TABLE ds_threads (
   updated_at   INTEGER NOT NULL,
   deleted_at   INTEGER,
   events       INTEGER NOT NULL DEFAULT 0,
+  wiped        INTEGER NOT NULL DEFAULT 0,
   pool         INTEGER NOT NULL DEFAULT 0,
   lanes        INTEGER NOT NULL DEFAULT 0,
   checkpoints  INTEGER NOT NULL DEFAULT 0,
