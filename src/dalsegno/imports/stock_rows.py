@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* Read only: SQLite is opened with `mode=ro`, PostgreSQL in a read-only transaction. One opening sees one snapshot.
+* Read only: SQLite by `query_only` or `mode=ro`, PostgreSQL by a read-only transaction. One opening sees one snapshot.
 * Both give the same rows. Bodies and values stay as they are stored; rebuilding them is not done here.
 * Driver errors end here: a database that does not answer is a `StoreUnavailable`, what is no LangGraph checkpoint
   database is a `TranscriptError`.
@@ -128,8 +128,11 @@ def sqlite(path: str | PathLike[str]) -> Iterator[Rows]:
         if not is_sqlite(file):
             what = "is not a SQLite database" if file.is_file() else "there is no such file"
             raise TranscriptError(f"{file}: {what}; name the database that LangGraph's saver writes to.")
-        address = f"{file.absolute().as_uri()}?mode=ro"
+        # A log that is there stays as it is; one that reading makes has to go again, which takes the right to write.
+        mode = "ro" if file.with_name(f"{file.name}-wal").exists() else "rw"
+        address = f"{file.absolute().as_uri()}?mode={mode}"
         with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+            connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
             yield _Sqlite(file, connection)
 
