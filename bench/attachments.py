@@ -2,7 +2,8 @@
 
 Each request is a thread of its own: input, plan, retrieve, write, review, with three attachments of the form
 `{id, kind, ref, caption}` in the state, a 600-byte draft and the question and answer as messages. Bytes per request
-are the growth of the database over many requests, divided by their number, so that pages are counted as they fill.
+are the growth of a database in use (it holds one request of the same kind) over many more, divided by their number,
+so that pages are counted as they fill.
 
 * *references*: as above.
 * *image in ref*: the mistake everyone makes once; a 384 KB base64 text stands where the reference should.
@@ -56,14 +57,15 @@ def image_in_message(seed: int) -> dict[str, Any]:
 
 
 def constant(seed: int) -> dict[str, Any]:
-    """Input with a big text that never changes."""
-    return plain(seed) | {"constant": english(1, CONSTANT_BYTES)}
+    """Input with a big text, the same in every request of the thread."""
+    return plain(seed) | {"constant": english(seed // 10**6, CONSTANT_BYTES)}
 
 
 def growth(subject: Subject, request: Request, *, requests: int, one_thread: bool) -> float:
     """Bytes by which the database grew per request; every state is read back and compared."""
     assert subject.size_bytes is not None
     graph = desk(subject.saver)
+    _ask(graph, request(10**6), "earlier", 0)
     before = subject.size_bytes()
     for seed in range(requests):
         _ask(graph, request(seed), "desk" if one_thread else f"desk-{seed}", seed if one_thread else 0)
