@@ -27,7 +27,7 @@ class SyncFace(BaseCheckpointSaver[int]):
     async def aget_tuple(self, config):
         return await asyncio.to_thread(self.saver.get_tuple, config)
 
-    async def alist(self, config, *, filter=None, before=None, limit=None):
+    async def alist(self, config, *, filter=None, before=None, limit=None):  # noqa: A002 - LangGraph's name
         for found in await asyncio.to_thread(
             lambda: list(self.saver.list(config, filter=filter, before=before, limit=limit))
         ):
@@ -65,7 +65,7 @@ async def test_the_public_suite_passes_whole(store_url: str, face: str) -> None:
             yield it
 
     report = await validate(saver)
-    results = {name: result for name, result in report.results.items()}
+    results = dict(report.results.items())
     assert set(results) == {capability.value for capability in Capability}
     failures = {name: result.failures for name, result in results.items() if result.failures or not result.passed}
     assert not failures
