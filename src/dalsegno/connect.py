@@ -118,6 +118,11 @@ class Dalsegno:
         self.checkpointer = DalsegnoSaver(
             store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished
         )
+        try:
+            self.scope()
+        except BaseException:
+            store.close()
+            raise
         self.journal = Journal(store, self.scope)
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)

@@ -95,11 +95,12 @@ class Output:
 
     def document(self, value: Any) -> None:
         """Write one JSON document."""
-        self.write(as_json(value, indent=2, ascii_only=not self._is_unicode()) + "\n")
+        self.write(as_json(value, indent=2, ascii_only=self.ascii_only) + "\n")
 
-    def line(self, value: Any) -> None:
-        """Write one JSON document on one line."""
-        self.write(as_json(value, ascii_only=not self._is_unicode()) + "\n")
+    @property
+    def ascii_only(self) -> bool:
+        """Whether standard output cannot hold every character, so that JSON has to write them as escapes."""
+        return (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") != "utf8"
 
     @staticmethod
     def write(text: str) -> None:
@@ -130,10 +131,6 @@ class Output:
                 bar.update(task, completed=done, total=total)
 
             yield report
-
-    @staticmethod
-    def _is_unicode() -> bool:
-        return (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
 
     @staticmethod
     def _width() -> int | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import dalsegno
+    from dalsegno.core.journal import Event
 
 __all__ = ["register"]
 
@@ -84,13 +85,14 @@ def export(
     ] = None,
 ) -> None:
     """Write a thread as JSON lines (one event a line) or as OpenAI chat messages (one document)."""
+    ascii_only = output is None and frame.out.ascii_only
     with frame.connect() as ds, _target(frame, output) as write:
         if fmt is Format.OPENAI:
-            write(as_json(_chat(ds, thread), indent=2) + "\n")
+            write(as_json(_chat(ds, thread), indent=2, ascii_only=ascii_only) + "\n")
             return
         with frame.out.progress("exporting", ds.threads.get(thread).events) as report:
-            for count, line in enumerate(_lines(ds, thread), start=1):
-                write(line + "\n")
+            for count, event in enumerate(_events(ds, thread), start=1):
+                write(as_json(fields_of(event), ascii_only=ascii_only) + "\n")
                 report(count, None)
 
 
@@ -109,11 +111,10 @@ def _chat(ds: dalsegno.Dalsegno, thread: str) -> list[dict[str, Any]]:
     raise Missing(f"thread {thread!r} has no list of messages in its state; export its events: --format jsonl.")
 
 
-def _lines(ds: dalsegno.Dalsegno, thread: str) -> Iterator[str]:
+def _events(ds: dalsegno.Dalsegno, thread: str) -> Iterator[Event]:
     after = 0
     while page := ds.journal.read(thread, after=after, limit=_PAGE):
-        for event in page:
-            yield as_json(fields_of(event))
+        yield from page
         after = page[-1].seq
 
 

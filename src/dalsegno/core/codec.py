@@ -113,7 +113,8 @@ def clone(value: T) -> T:
     """A copy that shares no changeable part with the value; equal to `decode(encode(value))`.
 
     Raises:
-        NotSerializable: as `encode`.
+        NotSerializable: something in the value is of no type that is stored. A value that is refused for its
+            nesting alone may be cloned.
     """
     try:
         return CLONERS[type(value)](value)  # type: ignore[return-value]

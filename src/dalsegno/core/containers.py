@@ -209,13 +209,21 @@ def entries(tree: Json, tag: str) -> dict[Any, Any]:
     return found
 
 
-def _defaultdict(value: defaultdict[object, object], depth: int) -> Json:
+def _factory(value: defaultdict[object, object], depth: int) -> Json:
     factory = value.default_factory
     if factory is not None and not isinstance(factory, type):
         hint = "its default_factory is a function, and code is not state: use a class such as list, or a plain dict"
         raise Refusal(value, hint)
-    written = part("default_factory", factory, value, depth + 1)
-    return {"$defaultdict": mapping(value, depth + 1), "factory": written}
+    return part("default_factory", factory, value, depth)
+
+
+def _defaultdict(value: defaultdict[object, object], depth: int) -> Json:
+    return {"$defaultdict": mapping(value, depth + 1), "factory": _factory(value, depth + 1)}
+
+
+def _clone_defaultdict(value: defaultdict[Any, Any]) -> defaultdict[Any, Any]:
+    _factory(value, 1)
+    return defaultdict(value.default_factory, clone_entries(value))
 
 
 def _defaulted(tree: dict[str, Json]) -> defaultdict[Any, Any]:
@@ -251,7 +259,7 @@ DECODERS["$defaultdict"] = _defaulted
 DECODERS["$counter"] = lambda tree: _filled(Counter(), entries(only(tree, "$counter"), "$counter"))
 DECODERS["$ordereddict"] = lambda tree: OrderedDict(entries(only(tree, "$ordereddict"), "$ordereddict"))
 DECODERS["$chainmap"] = _chained
-CLONERS[defaultdict] = lambda value: defaultdict(value.default_factory, clone_entries(value))
+CLONERS[defaultdict] = _clone_defaultdict
 CLONERS[Counter] = lambda value: _filled(Counter(), clone_entries(value))
 CLONERS[OrderedDict] = lambda value: OrderedDict(clone_entries(value))
 CLONERS[ChainMap] = lambda value: ChainMap(*map(dup, value.maps))

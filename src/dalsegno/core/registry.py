@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from dalsegno.core.tree import Json, is_plain_text
 from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Cloner, Decoder, Encoder, Refusal, damaged, only
@@ -111,7 +111,7 @@ def name_of(cls: type) -> str | None:
 def _resolve(cls: type) -> bool:
     if issubclass(cls, type):
         ENCODERS[cls] = _class
-        CLONERS[cls] = _shared
+        CLONERS[cls] = _clone_class
         return True
     name = default_name(cls)
     before = _BY_NAME.get(name)
@@ -151,10 +151,6 @@ def _named(tag: str) -> Decoder:
     return decode
 
 
-def _shared(value: Any) -> Any:
-    return value
-
-
 def _class(value: type, _depth: int) -> Json:
     name = name_of(value)
     if name is None:
@@ -163,8 +159,13 @@ def _class(value: type, _depth: int) -> Json:
     return {"$class": name}
 
 
+def _clone_class(value: type) -> type:
+    _class(value, 1)
+    return value
+
+
 ENCODERS[type] = _class
-CLONERS[type] = _shared
+CLONERS[type] = _clone_class
 DECODERS["$class"] = lambda tree: _find(only(tree, "$class"), "$class").cls
 for _tag in ("$type", "$enum", "$error", "$m"):
     DECODERS[_tag] = _named(_tag)

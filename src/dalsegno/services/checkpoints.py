@@ -9,7 +9,8 @@ Rules of this module:
   number and belongs to the checkpoint as soon as that is put.
 * Channels that did not change share the parent's nodes; the rest is split, compared with the parent's items, and
   only what is new is stored.
-* A put with an id that is there already replaces that checkpoint when it says the same parent (a repeated call).
+* A put with an id that is there already replaces that checkpoint when it says the same parent (a repeated call), and
+  what only the replaced one pointed to goes with it.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from dalsegno.core.journal import Kind
 from dalsegno.core.search import signature
 from dalsegno.errors import HeadMoved
 from dalsegno.services.frames import Frame
-from dalsegno.services.ids import pack_id, pack_name, unpack_id
+from dalsegno.services.ids import is_packed, pack_id, pack_name, unpack_id
 from dalsegno.services.lines import Known, known_messages, spans_of
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
+from dalsegno.services.upkeep import sweep
 
 __all__ = [
     "ROOT",
@@ -52,6 +54,7 @@ __all__ = [
     "Unchanged",
     "Whole",
     "Writes",
+    "listed",
     "mark_of",
     "put",
     "put_writes",
@@ -249,6 +252,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
+    if own is not None and own.state_text is not None:
+        yield from sweep(row)
     return PutDone(row.thread, ckpt, state)
 
 
@@ -275,7 +280,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         )
     key = {**row.key, "ckpt": ckpt, "task": pack_id(request.task)}
     before = yield Step("write_find", key)
-    kept = {slot: (channel, tree) for slot, channel, tree in orjson.loads(before[0][1])["writes"]} if before else {}
+    kept = {slot: (channel, tree) for slot, channel, tree in listed(orjson.loads(before[0][1]))} if before else {}
     fresh = {
         slot: (channel, tree) for slot, channel, tree in request.writes if slot < 0 or slot not in kept
     }
@@ -284,12 +289,13 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True
     )
     merged = {**kept, **fresh}
-    body: dict[str, Any] = {"writes": [[slot, *merged[slot]] for slot in sorted(merged)]}
-    if unpack_id(pack_id(request.task)) != request.task:
-        body["task"] = request.task
+    writes = [[slot, *merged[slot]] for slot in sorted(merged)]
+    odd: dict[str, Any] = {}
+    if not is_packed(request.task):
+        odd["task"] = request.task.encode("utf-8", "surrogatepass").hex()
     if pack_name_or_none(request.path) is None:
-        body["path"] = request.path.encode("utf-8", "surrogatepass").hex()
-    text = split.body_of(body).decode()
+        odd["path"] = request.path.encode("utf-8", "surrogatepass").hex()
+    text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool = split.next_pool - 1
     yield (
         *steps,
@@ -297,6 +303,12 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         Step("write_save", {**key, "path": pack_name_or_none(request.path) or "", "body": text}),
         save_thread(row),
     )
+
+
+def listed(body: Any) -> list[Any]:
+    """The writes in a body: a list, or an object beside ids that their columns could not hold."""
+    writes = body["writes"] if isinstance(body, dict) else body
+    return writes if isinstance(writes, list) else []
 
 
 def pack_name_or_none(path: str) -> str | None:

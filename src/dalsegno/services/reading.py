@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.services.checkpoints import listed
 from dalsegno.services.frames import SOURCES
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
 from dalsegno.services.loading import Loaded, json_text, load
@@ -156,10 +157,14 @@ def _add_writes(rows: Sequence[Row]) -> Op[None]:
 def stored_writes(task: bytes, path: str, body: str | bytes) -> list[StoredWrite]:
     """The writes in one row."""
     tree = orjson.loads(body)
-    task_id = tree.get("task") or unpack_id(task)
-    if "path" in tree:
-        path = bytes.fromhex(tree["path"]).decode("utf-8", "surrogatepass")
-    return [StoredWrite(task_id, path, slot, channel, value) for slot, channel, value in tree["writes"]]
+    odd = tree if isinstance(tree, dict) else {}
+    task_id = _from_hex(odd["task"]) if "task" in odd else unpack_id(task)
+    path = _from_hex(odd["path"]) if "path" in odd else path
+    return [StoredWrite(task_id, path, slot, channel, value) for slot, channel, value in listed(tree)]
+
+
+def _from_hex(text: str) -> str:
+    return bytes.fromhex(text).decode("utf-8", "surrogatepass")
 
 
 def _row(scope: Scope, columns: Sequence[Any]) -> Row:

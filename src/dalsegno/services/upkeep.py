@@ -23,7 +23,7 @@ from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
-__all__ = ["copy_thread", "delete_for_runs", "delete_thread", "names", "prune", "reachable", "reopen_thread"]
+__all__ = ["copy_thread", "delete_for_runs", "delete_thread", "names", "prune", "reachable", "reopen_thread", "sweep"]
 
 _COUNTERS = "counters_since_delta_snapshot"
 _WIPES = (
@@ -187,11 +187,11 @@ def _drop(row: ThreadRow, gone: set[int]) -> Op[None]:
         Step("checkpoints_orphan", params),
         Step("namespaces_rewind", row.key),
     )
-    yield from _sweep(row)
+    yield from sweep(row)
     yield save_thread(row)
 
 
-def _sweep(row: ThreadRow) -> Op[None]:
+def sweep(row: ThreadRow) -> Op[None]:
     """Delete items and blob references that nothing points to any more."""
     live, blobs = yield from reachable(row)
     rows = yield Step("items_all", row.key)

@@ -85,7 +85,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "writes": _plain((yield Step("writes_all", row.key)), parsed=(3,)),
         "items": _plain((yield Step("items_all", row.key)), parsed=(3,)),
         "events": _plain((yield Step("events_all", row.key))),
-        "blobs": _plain((yield Step("blob_refs_of", row.key))),
+        "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
     found["states"] = yield from _states(row, {columns[0]: columns[9] for columns in checkpoints})
     return found
@@ -110,4 +110,4 @@ def _value(value: Any, *, parse: bool) -> Any:
         return orjson.loads(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
-    return bool(value) if isinstance(value, bool) else value
+    return value

@@ -59,7 +59,7 @@ ORDER BY t.updated_at DESC, t.thread DESC;
 
 -- name: thread_bytes
 SELECT coalesce((SELECT sum(octet_length(body::text)) FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
-     + coalesce((SELECT sum(octet_length(state::text) + octet_length(frame::text)) FROM ds_checkpoints
+     + coalesce((SELECT sum(octet_length(state::text) + octet_length(frame)) FROM ds_checkpoints
                  WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
      + coalesce((SELECT sum(octet_length(body::text)) FROM ds_writes
                  WHERE tenant = %(tenant)s AND thread = %(thread)s), 0);

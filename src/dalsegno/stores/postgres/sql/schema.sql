@@ -96,7 +96,7 @@ CREATE TABLE ds_checkpoints (
   source     smallint,
   id         bytea   NOT NULL,
   run        text,
-  frame      jsonb,
+  frame      text,
   state      jsonb,
   PRIMARY KEY (tenant, thread, ckpt)
 );
