@@ -49,7 +49,7 @@ def test_a_stock_saver_breaks_the_bound_and_the_exit_code_says_so(capsys: pytest
 @pytest.mark.parametrize(
     ("program", "arguments", "measured"),
     [
-        (cost, "--turns 2,4 --peer-turns 2 --texts en-1k", "stored/messages"),
+        (cost, "--turns 20,40 --peer-turns 20 --texts en-1k", "stored/messages"),
         (turns, "--turns 2,4 --repeat 2", "turn ms"),
         (listing, "--turns 4 --copy-turns 2 --peer-copy-turns 2", "copy ms"),
         (attachments, "--requests 2 --heavy 1", "references B"),
