@@ -31,8 +31,20 @@ def test_a_message_put_in_front_does_not_change_those_after_it():
 
 
 def test_an_edited_message_is_a_change_of_its_content():
-    changes = list(difference({"messages": [{"content": "a", "id": "1"}]}, {"messages": [{"content": "b", "id": "1"}]}))
+    before, after = ({"messages": [{"$m": "ai", "content": text, "id": "1"}]} for text in "ab")
+    changes = list(difference(before, after))
     assert changes == [Change(kind="changed", path="messages[0].content", before="a", after="b")]
+
+
+def test_messages_are_lined_up_by_what_they_say():
+    """The same conversation of another run: other ids, nothing else."""
+    before = [{"$m": "human", "content": "a", "id": "1"}, {"$m": "ai", "content": "b", "id": "2"}]
+    after = [{"$m": "human", "content": "0", "id": "8"}, {**before[0], "id": "7"}, before[1]]
+    assert kinds(before, after) == [("added", "[0]"), ("id", "[0].id")]
+
+
+def test_the_id_of_anything_else_is_content():
+    assert kinds([{"id": "a"}], [{"id": "b"}]) == [("changed", "[0].id")]
 
 
 def test_removed_and_added_channels_are_named():
