@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +15,7 @@ from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
-from dalsegno.services.threads_row import Scope
+from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
 
@@ -52,6 +51,7 @@ def connect(
         user=user,
         schema=schema,
         on_input_over_unfinished=on_input_over_unfinished,
+        create=create,
     )
 
 
@@ -67,7 +67,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
         from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
         if parts.netloc or not parts.path.removeprefix("/"):
-            msg = f"{url!r}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
+            msg = f"{_shown(url)}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
             raise Misuse(msg)
         _only(url, options, {"synchronous"})
         path = Path(unquote(parts.path.removeprefix("/")))
@@ -76,14 +76,21 @@ def open_store(url: str, *, create: bool = True) -> Store:
         from dalsegno.stores.postgres import PostgresStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
         return PostgresStore(url, create=create)
-    msg = f"{url!r}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
+    msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _shown(url: str) -> str:
+    """A URL for messages: no user, no password, no settings (which may hold either)."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return repr(f"{parts.scheme}://{host}{parts.path}" if parts.scheme else url.partition("?")[0].rpartition("@")[2])
 
 
 def _only(url: str, options: dict[str, str], known: set[str]) -> None:
     unknown = sorted(options.keys() - known)
     if unknown:
-        msg = f"{url!r}: unknown setting {unknown[0]!r}; this kind of database knows {', '.join(sorted(known))}"
+        msg = f"{_shown(url)}: unknown setting {unknown[0]!r}; this kind of database knows {', '.join(sorted(known))}"
         raise Misuse(msg)
 
 
@@ -102,6 +109,7 @@ class Dalsegno:
         user: str | None,
         schema: StateSchema | None,
         on_input_over_unfinished: OnInput,
+        create: bool = True,
     ) -> None:
         """Take an open store; callers use `connect`."""
         if not isinstance(tenant, str) or not tenant.strip():
@@ -113,8 +121,9 @@ class Dalsegno:
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self._create = create
         self._lock = threading.Lock()
-        self._tenant_number: tuple[int, int] | None = None
+        self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
             store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished
         )
@@ -130,11 +139,21 @@ class Dalsegno:
     def scope(self) -> Scope:
         """On whose behalf this object works."""
         with self._lock:
-            if self._tenant_number is None or self._tenant_number[0] != os.getpid():
-                self._tenant_number = os.getpid(), self.store_backend.run(self._find_tenant, write=True)
-            return Scope(self._tenant_number[1], self.user)
+            if self._number == NOBODY:
+                self._number = self._tenant()
+            return Scope(self._number, self.user)
 
-    def _find_tenant(self) -> Op[int]:
+    def _tenant(self) -> int:
+        found = self.store_backend.run(self._find_tenant, write=False)
+        if found is None and not self._create:
+            return NOBODY
+        return found if found is not None else self.store_backend.run(self._make_tenant, write=True)
+
+    def _find_tenant(self) -> Op[int | None]:
+        rows = yield Step("tenant_find", {"name": self.tenant})
+        return rows[0][0] if rows else None
+
+    def _make_tenant(self) -> Op[int]:
         rows = yield Step("tenant_find", {"name": self.tenant})
         if not rows:
             yield Step("tenant_add", {"name": self.tenant})

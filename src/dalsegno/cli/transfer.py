@@ -52,23 +52,28 @@ def register(app: typer.Typer) -> None:
 def import_(
     frame: Frame,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A transcript or a LangGraph checkpoint database.")],
-    thread: Annotated[str, typer.Option("--thread", metavar="ID", help="The thread to write; it must be new.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A transcript, or a checkpoint database of LangGraph (file or URL).")
+    ],
+    thread: Annotated[str, typer.Option("--thread", metavar="ID", help="The thread to make; it must be new.")],
     index: Annotated[
-        int | None, typer.Option(min=0, help="Which conversation of a file that holds several, from 0.")
+        int | None, typer.Option(min=0, help="Which conversation of a transcript that holds several, from 0.")
+    ] = None,
+    origin: Annotated[
+        str | None, typer.Option("--from", metavar="ID", help="Which thread of a LangGraph database.")
     ] = None,
 ) -> None:
-    """Read a transcript (OpenAI chat, LangChain messages, LangGraph checkpoints) into a thread."""
-    from dalsegno.imports import import_file  # noqa: PLC0415 - loads LangChain; other commands do without
+    """Read a transcript (OpenAI chat, LangChain messages) or a LangGraph thread into a new thread."""
+    from dalsegno.cli.intake import bring_in  # noqa: PLC0415 - loads LangChain's readers; other commands do without
 
     with frame.connect(create=True) as ds, frame.out.progress("importing") as report:
-        imported = import_file(ds, file, thread, index=index, progress=report)
+        imported = bring_in(ds, source, thread, index=index, origin=origin, progress=report)
     if frame.out.as_json:
         frame.out.document(imported)
         return
     frame.out.show(
         shown(
-            f"{imported.format}: {imported.messages:,} messages in {imported.checkpoints:,} checkpoints, "
+            f"{imported.format}: {imported.events:,} events in {imported.checkpoints:,} checkpoints, "
             f"thread {imported.thread_id}"
         )
     )

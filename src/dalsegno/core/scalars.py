@@ -23,6 +23,7 @@ __all__ = ["integer", "text"]
 _DECIMAL_BITS = 4096
 _NAN = pack(">d", float("nan"))
 _FLOAT = re.compile(r"-?inf|-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?")
+_NAN_BITS = re.compile("nan:[0-9a-f]{16}")
 _INT = re.compile(r"-?([0-9]+|0x[0-9a-f]+)")
 
 
@@ -68,7 +69,7 @@ def _number(tree: dict[str, Json]) -> float:
     written = only(tree, "$float")
     if written == "nan":
         return float("nan")
-    if written[:4] == "nan:":
+    if _NAN_BITS.fullmatch(written):
         value: float = unpack(">d", bytes.fromhex(written[4:]))[0]
         return value
     if not _FLOAT.fullmatch(written):

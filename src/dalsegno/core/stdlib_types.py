@@ -52,9 +52,9 @@ ENCODERS[UUID] = lambda value, depth: {"$uuid": str(value)}
 ENCODERS[range] = lambda value, depth: {"$range": [*map(integer, (value.start, value.stop, value.step))]}
 ENCODERS[slice] = lambda value, depth: {"$slice": items((value.start, value.stop, value.step), depth + 1)}
 DECODERS["$decimal"] = lambda tree: written(only(tree, "$decimal"), "$decimal", Decimal)
-DECODERS["$fraction"] = lambda tree: Fraction(*integers(tree, "$fraction"))
+DECODERS["$fraction"] = lambda tree: Fraction(*integers(tree, "$fraction", 2))
 DECODERS["$uuid"] = lambda tree: written(only(tree, "$uuid"), "$uuid", UUID)
-DECODERS["$range"] = lambda tree: range(*integers(tree, "$range"))
+DECODERS["$range"] = lambda tree: range(*integers(tree, "$range", 3))
 DECODERS["$slice"] = _slice
 CLONERS[slice] = lambda value: slice(*map(dup, (value.start, value.stop, value.step)))
 ATOMS.update((Decimal, Fraction, UUID, range))

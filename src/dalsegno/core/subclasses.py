@@ -107,6 +107,7 @@ def subclass(cls: Any, name: str, *, by_hand: bool) -> Plan | None:
     if not by_hand or (base not in _MADE_BY_NEW and base not in _FILLED):
         return None
     shape = attributes(cls, name)
+    new: Callable[..., Any] = base.__new__
 
     def plain(value: Any) -> Any:
         return _PLAIN[base](value) if base in _PLAIN else base(base.__iter__(value))
@@ -116,8 +117,8 @@ def subclass(cls: Any, name: str, *, by_hand: bool) -> Plan | None:
             raise damaged("$type", f"a {base.__name__}", content)
         fill = _FILLED.get(base)
         if fill is None:
-            return base.__new__(cls, content)
-        value = base.__new__(cls)
+            return new(cls, content)
+        value = new(cls)
         fill(value, content)
         return value
 

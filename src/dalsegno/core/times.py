@@ -114,5 +114,5 @@ ENCODERS[timedelta] = lambda value, depth: {"$timedelta": [value.days, value.sec
 DECODERS["$datetime"] = lambda tree: _read_moment(tree, "$datetime", datetime)
 DECODERS["$time"] = lambda tree: _read_moment(tree, "$time", time)
 DECODERS["$date"] = lambda tree: written(only(tree, "$date"), "$date", date.fromisoformat)
-DECODERS["$timedelta"] = lambda tree: timedelta(*integers(tree, "$timedelta"))
+DECODERS["$timedelta"] = lambda tree: timedelta(*integers(tree, "$timedelta", 3))
 ATOMS.update((datetime, date, time, timedelta, timezone, ZoneInfo))

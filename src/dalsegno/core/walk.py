@@ -222,9 +222,9 @@ def listed(tree: dict[str, Json], tag: str, *also: str) -> list[Json]:
     return content
 
 
-def integers(tree: dict[str, Json], tag: str) -> list[int]:
-    """The content of an envelope, which must be a list of integers."""
+def integers(tree: dict[str, Json], tag: str, count: int) -> list[int]:
+    """The content of an envelope, which must be a list of so many integers."""
     content = [dec(each) for each in listed(tree, tag)]
-    if any(type(each) is not int for each in content):
-        raise damaged(tag, "integers", content)
+    if len(content) != count or any(type(each) is not int for each in content):
+        raise damaged(tag, f"{count} integers", content)
     return content

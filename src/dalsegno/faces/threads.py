@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -83,7 +84,7 @@ class Threads(Face):
         super().__init__(store, scope)
         self._saver = saver
 
-    def list(self, limit: int | None = None, after: str | None = None, *, deleted: bool = False) -> list[Thread]:
+    def list(self, limit: int | None = None, after: str | None = None, *, deleted: bool = False) -> builtins.list[Thread]:
         """Threads by id.
 
         Args:
@@ -147,7 +148,7 @@ class Threads(Face):
 
     def checkpoints(
         self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
-    ) -> list[CheckpointInfo]:
+    ) -> builtins.list[CheckpointInfo]:
         """Checkpoints of a thread, newest first.
 
         Args:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar, cast
 
@@ -49,7 +49,7 @@ from dalsegno.services.ids import thread_name
 from dalsegno.services.memo import Held, ListPrint, Memo, ValuePrint, print_of
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["FORK", "DalsegnoSaver", "OnInput"]
+__all__ = ["FORK", "DalsegnoSaver", "OnInput", "Recorded", "UnfinishedWarning"]
 
 R = TypeVar("R")
 
@@ -253,6 +253,40 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         await self._store.arun(
             lambda: checkpoints.put_writes(scope, request), write=True, key=(scope.tenant, request.thread)
         )
+
+    def put_history(self, make: Callable[[], Iterator[Recorded]]) -> int:
+        """Store a recorded history, all or none: checkpoints oldest first, each with its pending writes.
+
+        Args:
+            make: gives the history anew each time it is called. Each entry may name any earlier checkpoint as its
+                parent.
+
+        Returns:
+            How many checkpoints were stored.
+
+        Raises:
+            ThreadExists: the thread holds something already.
+            NotSerializable: a value cannot be stored exactly.
+        """
+        scope = self._scope()
+
+        def op() -> Op[int]:
+            count = 0
+            for entry in make():
+                if count == 0:
+                    yield from upkeep.require_empty(scope, thread_name(_conf(entry.config).get("thread_id")))
+                request, _ = self._request(entry.config, entry.checkpoint, entry.metadata, entry.new_versions, None)
+                yield from checkpoints.put(scope, replace(request, forks=True, begins=False))
+                config: RunnableConfig = {
+                    "configurable": {**_conf(entry.config), "checkpoint_id": entry.checkpoint["id"]}
+                }
+                for task_id, task_path, writes in entry.writes:
+                    request_ = self._writes(config, writes, task_id, task_path)
+                    yield from checkpoints.put_writes(scope, request_)
+                count += 1
+            return count
+
+        return self._store.run(op, write=True)
 
     # --- upkeep
 
@@ -618,6 +652,23 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             return (yield from self._rebuilder.history(row, channels))
 
         return op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A checkpoint of a recorded history.
+
+    Attributes:
+        config: thread, namespace, and the parent's checkpoint id.
+        checkpoint, metadata, new_versions: as for `put`.
+        writes: (task id, task path, (channel, value) pairs).
+    """
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    new_versions: ChannelVersions
+    writes: Sequence[tuple[str, str, Sequence[tuple[str, Any]]]] = ()
 
 
 @dataclass(slots=True)

@@ -14,10 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dalsegno.contracts import Op, Step
-from dalsegno.errors import LeaseHeld, LeaseLost, ThreadDeleted, ThreadNotFound
+from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
 from dalsegno.services.ids import pack_name
 
-__all__ = ["Scope", "ThreadRow", "find_thread", "lock_thread", "save_thread"]
+__all__ = ["NOBODY", "Scope", "ThreadRow", "find_thread", "lock_thread", "save_thread"]
+
+
+NOBODY = -1
+"""Number of a tenant this database does not know; it has no threads and may make none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,9 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         LeaseHeld: another run holds its lease.
         LeaseLost: the token is not the newest.
     """
+    if create and scope.tenant == NOBODY:
+        msg = "this tenant is unknown to the database, which was opened with create=False; check its name"
+        raise Misuse(msg)
     packed = pack_name(name)
     rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
     if not rows and create:

@@ -92,6 +92,18 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     yield save_thread(copy)
 
 
+def require_empty(scope: Scope, name: str) -> Op[None]:
+    """Refuse a thread that holds something.
+
+    Raises:
+        ThreadExists: it does.
+    """
+    row = yield from lock_thread(scope, name, create=True)
+    if row.checkpoints or row.events:
+        msg = f"thread {name!r} already holds something; import to a new id, or delete it first"
+        raise ThreadExists(msg)
+
+
 def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
     """Delete the checkpoints of some runs, with their writes."""
     if not runs:

@@ -23,16 +23,20 @@ _PAGE_BYTES = 8192
 """Pages hold several messages each; at 4 KB, rows of a kilobyte and a half would waste a third of every page."""
 
 
-def prepare(connection: sqlite3.Connection, *, in_memory: bool) -> None:
+def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = True) -> None:
     """Bring a database to this format, or refuse it.
 
     Raises:
         SchemaNewer: written by a newer version.
+        NotADatabase: it holds nothing of dalsegno's and `create` is False.
         sqlite3.Error: the file cannot be used; the caller translates it.
     """
     found = _format_of(connection)
     if found == FORMAT:
         return
+    if found is None and not create:
+        msg = "this SQLite file holds no dalsegno tables; nothing was changed. Check the path"
+        raise errors.NotADatabase(msg)
     if not in_memory:
         if found is None:
             connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")

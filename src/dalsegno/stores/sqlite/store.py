@@ -62,7 +62,7 @@ class SqliteStore:
         with self._boundary():
             self._writer = self._open()
             try:
-                prepare(self._writer, in_memory=path is None)
+                prepare(self._writer, in_memory=path is None, create=create)
             except BaseException:
                 self._writer.close()
                 raise
