@@ -24,9 +24,10 @@ from dalsegno.core.search import Query, query, signature
 from dalsegno.errors import CheckpointNotFound, Misuse
 from dalsegno.services.checkpoints import ROOT
 from dalsegno.services.frames import from_micros
-from dalsegno.services.ids import pack_id, unpack_id
+from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import Loaded, json_text, load
+from dalsegno.services.reading import full_id
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
 __all__ = ["NewEvent", "append", "read", "search"]
@@ -205,15 +206,10 @@ def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[
                 text="" if kind is Kind.DELETE else describe(payload),
                 payload=None if kind is Kind.DELETE else payload,
                 at=from_micros(at),
-                checkpoint_id=None if id_ is None else _checkpoint_id(bytes(id_), frame),
+                checkpoint_id=None if id_ is None else full_id(bytes(id_), frame),
                 branch=branch,
             )
         )
     return events
 
 
-def _checkpoint_id(packed: bytes, frame: str | bytes | None) -> str:
-    body = orjson.loads(frame) if frame is not None else []
-    extra = body[4] if len(body) > 4 else None  # noqa: PLR2004 - the frame's optional fifth part
-    found = extra.get("id") if isinstance(extra, dict) else None
-    return found if isinstance(found, str) else unpack_id(packed)

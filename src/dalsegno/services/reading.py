@@ -17,12 +17,13 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.services.checkpoints import listed
+from dalsegno.core import codec
 from dalsegno.services.frames import SOURCES
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["Row", "StoredWrite", "contents", "find", "lineage_of", "page", "writes_of"]
+__all__ = ["Row", "StoredWrite", "contents", "find", "full_id", "lineage_of", "page", "writes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +180,10 @@ def _row(scope: Scope, columns: Sequence[Any]) -> Row:
         ns=unpack_name(ns),
         ns_number=ns_number,
         ckpt=ckpt,
-        id=_full_id(bytes(id_), frame),
+        id=full_id(bytes(id_), frame),
         packed=bytes(id_),
         parent=parent,
-        parent_id=None if parent_id is None else _full_id(bytes(parent_id), parent_frame),
+        parent_id=None if parent_id is None else full_id(bytes(parent_id), parent_frame),
         branch=branch,
         created_at=created_at,
         source=None if source is None else SOURCES[source],
@@ -198,11 +199,12 @@ def _row(scope: Scope, columns: Sequence[Any]) -> Row:
     )
 
 
-def _full_id(packed: bytes, frame: str | bytes | None) -> str:
+def full_id(packed: bytes, frame: str | bytes | None) -> str:
     """A checkpoint's id: the UUID of its 16 bytes, or the text its frame keeps."""
     if frame is not None and ('"id"' in frame if isinstance(frame, str) else b'"id"' in frame):
         body = orjson.loads(frame)
         extra = body[4] if len(body) > 4 else {}  # noqa: PLR2004 - the frame's optional fifth part
-        if isinstance(extra, dict) and isinstance(extra.get("id"), str):
-            return str(extra["id"])
+        found = codec.decode(extra["id"]) if isinstance(extra, dict) and "id" in extra else None
+        if isinstance(found, str):
+            return found
     return unpack_id(packed)
