@@ -36,7 +36,8 @@ from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core import codec
 from dalsegno.core.items import Plan, elements_of, last_places, lift
 from dalsegno.core.schema import StateSchema
-from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse
+from dalsegno.core.tree import is_plain_text
+from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse, NotSerializable
 from dalsegno.langgraph import types as _types  # noqa: F401 - registers LangChain's and LangGraph's types
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import calling_loop, graph_of
@@ -416,6 +417,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         marks = _Marks(sends=_send_nodes(values))
         prints = marks.prints
         for name, value in values.items():
+            if not is_plain_text(name):
+                raise NotSerializable(f"state[{name!r}]", "str", "a channel's name has no NUL or lone surrogates; rename it")
             before = held.prints.get(name) if held is not None else None
 
             def whole(name: str = name, value: Any = value) -> checkpoints.Whole:
