@@ -438,6 +438,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                         for place, item in enumerate(tail)
                     ],
                     [said_of(item, writer_of(item, written)) for item in tail],
+                    whole,
                 )
                 _add_print(prints, name, lambda before=before, tail=tail: before.extended(tail))  # type: ignore[misc]
                 marks.templates[name] = codec.clone_list(tail)

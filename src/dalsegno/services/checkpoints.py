@@ -92,10 +92,12 @@ class Appended:
     Attributes:
         tail: lifted trees of the new elements.
         said: for each, what was said; None when it is not a message.
+        otherwise: makes the whole value in case the parent turns out not to have the channel.
     """
 
     tail: Sequence[Any]
     said: Sequence[Said | None]
+    otherwise: Callable[[], Whole]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         # An older checkpoint put once more: replace it where it stands.
         forked = False
     values = {
-        name: value.otherwise() if isinstance(value, Unchanged) and name not in parent.state else value
+        name: value if isinstance(value, Whole) or name in parent.state else value.otherwise()
         for name, value in request.values.items()
     }
     splitting = yield from _prepare(row, request.plan, values, parent, forked=forked)
