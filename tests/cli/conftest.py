@@ -37,7 +37,7 @@ class State(MessagesState):
     plan: dict
 
 
-def agent(saver):
+def _agent(saver):
     """One node that answers, and keeps a plan."""
 
     def answer(state: State):
@@ -54,10 +54,16 @@ def agent(saver):
 
 
 def _talk(ds, thread_id: str, *texts: str):
-    graph = agent(ds.checkpointer)
+    graph = _agent(ds.checkpointer)
     for text in texts:
         graph.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": thread_id}})
     return graph
+
+
+@pytest.fixture
+def agent():
+    """Build the agent over a saver: `agent(saver)`."""
+    return _agent
 
 
 @pytest.fixture

@@ -56,25 +56,20 @@ def import_(
         str, typer.Argument(metavar="FILE", help="A transcript, or a checkpoint database of LangGraph (file or URL).")
     ],
     thread: Annotated[str, typer.Option("--thread", metavar="ID", help="The thread to make; it must be new.")],
-    index: Annotated[
-        int | None, typer.Option(min=0, help="Which conversation of a transcript that holds several, from 0.")
-    ] = None,
-    origin: Annotated[
-        str | None, typer.Option("--from", metavar="ID", help="Which thread of a LangGraph database.")
-    ] = None,
+    index: Annotated[int | None, typer.Option(min=0, help="Which conversation or thread of several, from 0.")] = None,
 ) -> None:
     """Read a transcript (OpenAI chat, LangChain messages) or a LangGraph thread into a new thread."""
-    from dalsegno.cli.intake import bring_in  # noqa: PLC0415 - loads LangChain's readers; other commands do without
+    from dalsegno.imports import import_file  # noqa: PLC0415 - loads readers and drivers; other commands do without
 
     with frame.connect(create=True) as ds, frame.out.progress("importing") as report:
-        imported = bring_in(ds, source, thread, index=index, origin=origin, progress=report)
+        imported = import_file(ds, source, thread, index=index, progress=report)
     if frame.out.as_json:
         frame.out.document(imported)
         return
     frame.out.show(
         shown(
-            f"{imported.format}: {imported.events:,} events in {imported.checkpoints:,} checkpoints, "
-            f"thread {imported.thread_id}"
+            f"{imported.format}: {imported.messages:,} messages, {imported.events:,} events, "
+            f"{imported.checkpoints:,} checkpoints in thread {imported.thread_id}"
         )
     )
     frame.out.note(f"Look at it: dalsegno show {thread}")
