@@ -45,7 +45,8 @@ def put(checkpoint: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     ) -> dict[str, Any]:
         config = parent or {"configurable": {"thread_id": thread, "checkpoint_ns": ns}}
         made = checkpoint(checkpoint_id, **values)
-        return ds.checkpointer.put(config, made, metadata or {"source": "loop", "step": 1}, made["channel_versions"])
+        told = {"source": "loop", "step": 1} if metadata is None else metadata
+        return ds.checkpointer.put(config, made, told, made["channel_versions"])
 
     return write
 
