@@ -9,18 +9,21 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import orjson
+from langgraph.types import Send
 
 from dalsegno.contracts import Op, Store
+from dalsegno.core import codec
 from dalsegno.core.items import put_back
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
-from dalsegno.langgraph.pending import pending_nodes
+from dalsegno.langgraph.pending import TASKS, pending_nodes
 from dalsegno.services import inspect, reading, upkeep
 from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
+from dalsegno.services.loading import Loaded, load
 from dalsegno.services.threads_row import Scope, find_thread
 
 __all__ = ["CheckpointInfo", "Report", "Threads"]
@@ -187,6 +190,16 @@ class Threads(Face):
         raise CheckpointNotFound(msg)
 
 
+def _decides(channel: str) -> bool:
+    """Whether what runs next depends on the channel's value, not only on its version."""
+    return channel == TASKS or channel.startswith("join:")
+
+
+def _bare_send(tree: Json) -> Send | None:
+    node = tree.get("node") if isinstance(tree, dict) else None
+    return Send(node, None) if isinstance(node, str) else None
+
+
 def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     conf = {"thread_id": thread_id, "checkpoint_ns": ns}
     if checkpoint_id is not None:
@@ -213,10 +226,15 @@ def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: s
         cursor = edge.ckpt
     rows = yield from reading.page(scope, name, ns=ns, before=cursor, limit=2**31 if limit is None else limit)
     yield from reading.writes_of(rows)
-    return [_info(row) for row in rows]
+    if not rows:
+        return []
+    loaded = yield from load(
+        rows[0].tenant, rows[0].thread, [node for row in rows for name, node in row.state.items() if _decides(name)]
+    )
+    return [_info(row, loaded) for row in rows]
 
 
-def _info(row: reading.Row) -> CheckpointInfo:
+def _info(row: reading.Row, loaded: Loaded) -> CheckpointInfo:
     return CheckpointInfo(
         checkpoint_id=row.id,
         parent_id=row.parent_id,
@@ -225,14 +243,19 @@ def _info(row: reading.Row) -> CheckpointInfo:
         source=row.source,
         created_at=from_micros(row.created_at),
         branch=row.branch,
-        next=_next(row),
+        next=_next(row, loaded),
         writes=len({write.task for write in row.writes}),
         is_head=row.is_head,
     )
 
 
-def _next(row: reading.Row) -> list[str]:
+def _next(row: reading.Row, loaded: Loaded) -> list[str]:
     checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
-    checkpoint["channel_values"] = row.state
+    values: dict[str, Any] = dict(row.state)
+    for name in filter(_decides, values):
+        tree = put_back(values[name], loaded.trees, loaded.blobs)
+        # A Send's argument may be of a type that is not registered here; only where it goes is asked for.
+        values[name] = list(map(_bare_send, tree)) if isinstance(tree, list) else codec.decode(tree)
+    checkpoint["channel_values"] = values
     return pending_nodes(checkpoint, orjson.loads(row.graph) if row.graph is not None else None)
 
