@@ -168,6 +168,16 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 if cursor is None:
                     break
 
+    def waiting(self, config: RunnableConfig) -> Sequence[str]:
+        """Names of the nodes that a stored checkpoint waits for, whatever graph is at hand; none when there is none."""
+        found = self._store.run(self._read(config, own=False), write=False)
+        return [] if found is None else _waiting(found)
+
+    async def awaiting(self, config: RunnableConfig) -> Sequence[str]:
+        """Async face of `waiting`."""
+        found = await self._store.arun(self._read(config, own=False), write=False)
+        return [] if found is None else _waiting(found)
+
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
@@ -555,8 +565,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         goes_on = conf.get("__pregel_resuming", loop.input is None or isinstance(loop.input, Command))
         if loop.is_nested and not goes_on:
             return
-        graph = orjson.loads(found.row.graph) if found.row.graph is not None else None
-        pending = pending_nodes(found.checkpoint, graph)
+        pending = _waiting(found)
         if not pending:
             return
         where = f"thread {found.row.name!r}, checkpoint {found.row.id}"
@@ -690,6 +699,10 @@ class UnfinishedWarning(UserWarning):
 
 def _conf(config: RunnableConfig) -> dict[str, Any]:
     return config.get("configurable") or {}
+
+
+def _waiting(found: Rebuilt) -> Sequence[str]:
+    return pending_nodes(found.checkpoint, orjson.loads(found.row.graph) if found.row.graph is not None else None)
 
 
 def _fence(conf: Mapping[str, Any]) -> int | None:

@@ -10,7 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -18,6 +18,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, StateSnapshot
 
 from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
+from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.services.ids import thread_name
 
 __all__ = ["afork", "aresume", "fork", "resume"]
@@ -48,8 +49,10 @@ def resume(
         GraphChanged: it waits for a node this graph does not have.
     """
     base = _config(thread_id, None, config)
+    if isinstance(graph.checkpointer, DalsegnoSaver):
+        _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
     snapshot = _known(graph.get_state(base), thread_id)
-    return graph.invoke(_answer(graph, snapshot, thread_id, value, input), base)
+    return graph.invoke(_answer(snapshot, thread_id, value, input), base)
 
 
 async def aresume(
@@ -57,8 +60,10 @@ async def aresume(
 ) -> Any:
     """Async face of `resume`."""
     base = _config(thread_id, None, config)
+    if isinstance(graph.checkpointer, DalsegnoSaver):
+        _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
     snapshot = _known(await graph.aget_state(base), thread_id)
-    return await graph.ainvoke(_answer(graph, snapshot, thread_id, value, input), base)
+    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base)
 
 
 def fork(
@@ -111,17 +116,23 @@ async def afork(
     return await graph.ainvoke(None, base)
 
 
-def _answer(graph: Graph, snapshot: StateSnapshot, thread_id: str, value: Any, given: Any) -> Any:
+def _same_graph(graph: Graph, thread_id: str, waiting: Sequence[str]) -> None:
+    lost = sorted(set(waiting) - set(graph.nodes))
+    if lost:
+        msg = (
+            f"thread {thread_id!r} waits for {', '.join(map(repr, lost))}, which this graph does not have. Restore the "
+            "node, or go on from an earlier checkpoint with dalsegno.fork"
+        )
+        raise GraphChanged(msg)
+
+
+def _answer(snapshot: StateSnapshot, thread_id: str, value: Any, given: Any) -> Any:
     if given is not None or (isinstance(value, Command) and (value.update is not None or value.goto)):
         msg = (
             f"thread {thread_id!r}: a resume takes no input; the state holds it already and a second copy would be "
             "stacked on it. Leave the input out, or start a new turn with graph.invoke(input, config)"
         )
         raise InputOnResume(msg)
-    lost = sorted(set(snapshot.next) - set(graph.nodes))
-    if lost:
-        msg = f"thread {thread_id!r} waits for {', '.join(map(repr, lost))}, which this graph does not have"
-        raise GraphChanged(msg)
     if isinstance(value, Command):
         value = value.resume
     if value is None:
