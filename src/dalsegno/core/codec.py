@@ -20,9 +20,9 @@ from typing import Any, TypeVar, overload
 
 from dalsegno.core import containers, numpy_types, scalars, stdlib_types, times  # noqa: F401 - they fill the tables
 from dalsegno.core.exceptions import exception
-from dalsegno.core.models import model
+from dalsegno.core.models import address, model
 from dalsegno.core.records import record
-from dalsegno.core.registry import KINDS, Plan, add, add_native, default_name, name_of, plan_for
+from dalsegno.core.registry import KINDS, Plan, add, add_native, add_roots, default_name, name_of, plan_for
 from dalsegno.core.subclasses import enum, named_tuple, subclass
 from dalsegno.core.tree import MAX_DEPTH, Json, canonical, digest, dumps, loads
 from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, dec, dup, enc, only, part
@@ -52,7 +52,7 @@ def _shared(value: Any) -> Any:
     return value
 
 
-KINDS[:] = (exception, enum, named_tuple, model, subclass, record)
+KINDS[:] = (exception, enum, named_tuple, model, address, subclass, record)
 CLONERS.update(dict.fromkeys(ATOMS, _shared))
 for _cls in ENCODERS:
     add_native(_cls)
@@ -181,7 +181,8 @@ def register(
     """Let values of a class be stored and read; also a decorator, plain or with arguments.
 
     A dataclass, enum, named tuple, pydantic model or exception needs no functions, nor does a class made of
-    attributes, or a subclass of `str`, `int`, `float`, `list`, `dict` and the like.
+    attributes, or a subclass of `str`, `int`, `float`, `list`, `dict` and the like. The dataclasses, enums, models
+    and so on that its fields are annotated with are registered along.
 
     Args:
         cls: the class.
@@ -214,6 +215,7 @@ def register(
             raise Misuse(msg)
         plan = found
     add(cls, key, plan, by_hand=True, aliases=aliases)
+    add_roots(cls)
     return cls
 
 
@@ -231,3 +233,4 @@ def register_module(module: ModuleType) -> None:
             plan = plan_for(cls, key, by_hand=False)
             if plan is not None:
                 add(cls, key, plan, by_hand=True)
+                add_roots(cls)

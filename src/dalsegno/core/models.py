@@ -9,6 +9,7 @@ Rules of this module:
   whose defaults are part of their contract, such as chat messages.
 * A field added since takes its default; one that is gone stays with the object, among its extra values if the
   class takes any.
+* An address (`HttpUrl` and its kin) is written as its text.
 * pydantic is not imported here; a model brings it along.
 """
 
@@ -21,11 +22,13 @@ from typing import Any, Final
 
 from dalsegno.core.records import missing, slots_of, strings
 from dalsegno.core.registry import Plan
+from dalsegno.core.scalars import text
 from dalsegno.core.shapes import Form
+from dalsegno.core.times import written
 from dalsegno.core.tree import Json, is_plain_text
-from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, damaged, dec, deeper, dup, part
+from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, damaged, dec, deeper, dup, only, part
 
-__all__ = ["Model", "model"]
+__all__ = ["Model", "address", "model"]
 
 _OWN_SLOTS: Final = {"__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"}
 _NOTES: Final = ("$unset", "$absent", "$set", "$attributes", "$extra", "$private")
@@ -98,7 +101,9 @@ class Model:
                     continue
                 else:
                     unset.append(key)
-                tree[key] = (encoders.get(key) or ENCODERS[type(item)])(item, depth)
+                tree[key] = (
+                    text(item) if type(item) is str else (encoders.get(key) or ENCODERS[type(item)])(item, depth)
+                )
         except Refusal as refusal:
             refusal.within(key, value)
             raise
@@ -227,3 +232,16 @@ def model(cls: type, name: str, *, by_hand: bool) -> Plan | None:  # noqa: ARG00
     if any(key[:1] == "$" or not is_plain_text(key) for key in cls.model_fields):  # type: ignore[attr-defined]
         return None
     return Model(cls, "$type", name, short=False, forms={}).plan()
+
+
+def address(cls: Any, name: str, *, by_hand: bool) -> Plan | None:  # noqa: ARG001 - a Kind
+    """The plan for a class of pydantic's addresses."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None or not issubclass(cls, pydantic.AnyUrl) or not cls.__module__.startswith("pydantic"):
+        return None
+    return Plan(
+        tag="$type",
+        encode=lambda value, depth: {"$type": name, "$value": str(value)},
+        decode=lambda tree: written(only(tree, "$type", "$value") and tree["$value"], "$type", cls),
+        clone=lambda value: value,
+    )

@@ -7,6 +7,8 @@ Rules of this module:
   key: no module is imported, no attribute is followed.
 * Writing a value of an enum, dataclass, pydantic model, named tuple or exception registers its class. Any other
   class must be registered by the program.
+* What a registered class is made of is registered with it. Annotations are looked at again when a name is unknown:
+  by then they name classes that were not there before.
 * The newest class of a name wins, as after a module is reloaded. But a name given by hand to a class that is
   called otherwise is not taken away by a class that merely appears.
 """
@@ -17,11 +19,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from dalsegno.core.annotations import reachable
 from dalsegno.core.tree import Json, is_plain_text
 from dalsegno.core.walk import CLONERS, DECODERS, ENCODERS, RESOLVERS, Cloner, Decoder, Encoder, Refusal, damaged, only
 from dalsegno.errors import Misuse, UnknownType
 
-__all__ = ["KINDS", "Plan", "add", "add_native", "default_name", "name_of", "plan_for"]
+__all__ = ["KINDS", "Plan", "add", "add_native", "add_roots", "default_name", "name_of", "plan_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ KINDS: Final[list[Kind]] = []
 """Asked in turn."""
 _BY_NAME: Final[dict[str, _Entry]] = {}
 _NAMES: Final[dict[type, str]] = {}
+_ROOTS: Final[set[type]] = set()
+"""Classes the program gave, and those reached from them, registered or not."""
 
 
 def default_name(cls: type) -> str:
@@ -90,6 +95,7 @@ def add(cls: type, name: str, plan: Plan, *, by_hand: bool, aliases: Iterable[st
 
 def _forget(cls: type) -> None:
     _NAMES.pop(cls, None)
+    _ROOTS.discard(cls)
     ENCODERS.pop(cls, None)
     CLONERS.pop(cls, None)
 
@@ -106,6 +112,13 @@ def name_of(cls: type) -> str | None:
     if cls not in _NAMES and not issubclass(cls, type):
         _resolve(cls)
     return _NAMES.get(cls)
+
+
+def add_roots(*annotations: object) -> None:
+    """Register every class that annotations reach and that may be registered unasked."""
+    for cls in reachable(*annotations):
+        name_of(cls)
+        _ROOTS.add(cls)
 
 
 def _resolve(cls: type) -> bool:
@@ -130,6 +143,9 @@ def _resolve(cls: type) -> bool:
 def _find(name: Json, tag: str) -> _Entry:
     if type(name) is not str:
         raise damaged(tag, "the name of a type", name)
+    if name not in _BY_NAME:
+        for cls in [each for each in reachable(*_ROOTS) if default_name(each) not in _BY_NAME]:
+            name_of(cls)
     entry = _BY_NAME.get(name)
     if entry is None:
         known = name.rpartition(":")[2].rpartition(".")[2]

@@ -1,81 +1,56 @@
-"""Finding the classes a state schema names, so that a fresh process can read them.
+"""Registering what a graph's state is made of, so that a fresh process can read it.
 
 Rules of this module:
 
-* Only annotations of live classes are followed: `Annotated`, unions, containers, type aliases, fields of
-  dataclasses, pydantic models, typed dicts and named tuples.
-* What cannot be told (an annotation that names nothing here, a class of an unknown kind) is passed over; a
-  value of it is refused or reported when it is read, by name.
+* Classes are found through the annotations of the graph's own schemas and channels; never through names in data.
+* A name is looked up only where a compiled graph gave it (`with_allowlist`), and only in modules already imported.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Iterable, Iterator
-from inspect import get_annotations
-from typing import Any, get_args, get_type_hints
+from collections.abc import Iterable
+from typing import Any
 
-from dalsegno.core.registry import name_of
+from langgraph.pregel import Pregel
 
-__all__ = ["register_allowed", "register_channels", "register_schema"]
+from dalsegno.core.registry import add_roots
+
+__all__ = ["register_allowlist", "register_channels", "register_graph", "register_schema"]
 
 
 def register_schema(*schemas: object) -> None:
-    """Register every dataclass, enum, pydantic model, named tuple and exception reachable from annotations.
+    """Register every dataclass, enum, pydantic model, named tuple and exception that annotations reach.
 
     Args:
         schemas: classes or annotations, such as a graph's state schema.
     """
-    seen: set[int] = set()
-    waiting: list[object] = list(schemas)
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        waiting.extend(get_args(each))
-        waiting.extend(_named_by(each))
-        if isinstance(each, type):
-            name_of(each)
-            waiting.extend(_hints(each).values())
+    add_roots(*schemas)
 
 
-def register_channels(channels: Iterable[Any]) -> None:
-    """Register the classes in the value and update types of a graph's channels."""
+def register_channels(channels: Iterable[object]) -> None:
+    """Register the classes in the value and update types of channels."""
     for channel in channels:
-        register_schema(getattr(channel, "ValueType", None), getattr(channel, "UpdateType", None))
+        add_roots(getattr(channel, "ValueType", None), getattr(channel, "UpdateType", None))
 
 
-def register_allowed(names: Iterable[tuple[str, ...]]) -> None:
-    """Register classes a compiled graph names as its own, as (module, name); only modules already imported."""
+def register_graph(graph: Pregel[Any, Any, Any, Any]) -> None:
+    """Register the classes in the channels and schemas of a compiled graph and of its subgraphs."""
+    graphs = [graph, *(subgraph for _, subgraph in graph.get_subgraphs(recurse=True))]
+    for each in graphs:
+        register_channels(getattr(each, "channels", {}).values())
+        builder = getattr(each, "builder", None)
+        for name in ("state_schema", "input_schema", "output_schema"):
+            add_roots(getattr(builder, name, None))
+        for node in getattr(builder, "nodes", {}).values():
+            add_roots(getattr(node, "input_schema", None))
+
+
+def register_allowlist(names: Iterable[tuple[str, ...]]) -> None:
+    """Register the classes a compiled graph names as its own, each as (module, name, ...)."""
     for module, *path in names:
-        found: Any = sys.modules.get(module)
-        for name in ".".join(path).split("."):
+        found: object = sys.modules.get(module)
+        for name in ".".join(path[:1]).split("."):
             found = getattr(found, name, None)
-        register_schema(found)
-
-
-def _named_by(each: object) -> Iterator[object]:
-    for attribute in ("__supertype__", "__value__", "__bound__"):
-        inner = getattr(each, attribute, None)
-        if inner is not None and not isinstance(each, type):
-            yield inner
-    origin = getattr(each, "__origin__", None)
-    if isinstance(origin, type):
-        yield origin
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    described = (
-        dataclasses.is_dataclass(cls)
-        or hasattr(cls, "__pydantic_fields__")
-        or hasattr(cls, "_fields")
-        or hasattr(cls, "__total__")
-    )
-    if not described:
-        return {}
-    try:
-        return get_type_hints(cls, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return {name: hint for base in cls.__mro__[::-1] for name, hint in get_annotations(base).items()}
+        if isinstance(found, type):
+            add_roots(found)

@@ -5,6 +5,8 @@ Rules of this module:
 * Importing it registers messages, documents and the values LangGraph puts into checkpoints and writes.
 * Messages have a short form: `{"$m": "human", "content": ..., "id": ...}`. What was not set and holds its
   default is left out, and so is what every tool call has.
+* A node may fail with anything. What cannot be stored of its error is told by `RecordedError`, so that the failure
+  itself is.
 * `register_schema` registers the classes a schema's annotations name: live classes, never names out of data.
 """
 
@@ -15,20 +17,32 @@ from typing import Any, Final
 from langchain_core import documents, messages
 from langgraph import errors, types
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from pydantic import networks
 
+from dalsegno.core import codec
 from dalsegno.core.codec import register
 from dalsegno.core.models import Model
 from dalsegno.core.registry import add, default_name
 from dalsegno.core.shapes import Form, Shape, one_of, sequence_of
-from dalsegno.langgraph.schemas import register_schema
+from dalsegno.core.walk import type_name
+from dalsegno.errors import NotSerializable
+from dalsegno.langgraph.schemas import register_allowlist, register_channels, register_graph, register_schema
 
-__all__ = ["register_schema"]
+__all__ = [
+    "RecordedError",
+    "register_allowlist",
+    "register_channels",
+    "register_graph",
+    "register_schema",
+    "storable",
+]
 
 # --- messages -------------------------------------------------------------------------------------
 
 _COUNTS: Final = ("input_tokens", "output_tokens", "total_tokens")
 _DETAILS: Final = ("input_token_details", "output_token_details")
 _FORMS: Final[dict[str, Form]] = {
+    "content": sequence_of(one_of(Shape(keys=("type", "text")))),
     "tool_calls": sequence_of(one_of(Shape(keys=("name", "args", "id", "type"), fixed={"type": "tool_call"}))),
     "invalid_tool_calls": sequence_of(
         one_of(Shape(keys=("name", "args", "id", "error", "type"), fixed={"type": "invalid_tool_call"}))
@@ -64,6 +78,12 @@ for _name, _cls in _SHORT.items():
 for _cls in (messages.BaseMessage, messages.BaseMessageChunk):
     register(_cls, f"langchain:{_cls.__name__}")
 
+# --- addresses in models --------------------------------------------------------------------------
+
+for _cls in vars(networks).values():
+    if isinstance(_cls, type) and issubclass(_cls, networks.AnyUrl):
+        register(_cls)
+
 # --- LangGraph ------------------------------------------------------------------------------------
 
 for _cls in (
@@ -83,3 +103,33 @@ for _cls in (
 ):
     register(_cls, f"langgraph:{_cls.__name__}", aliases=(default_name(_cls),))
 register(_DeltaSnapshot, "langgraph:DeltaSnapshot", aliases=(default_name(_DeltaSnapshot),))
+
+
+# --- errors of nodes ------------------------------------------------------------------------------
+
+
+@register
+class RecordedError(Exception):
+    """Stands for an error that cannot be stored itself, such as a driver's that holds on to its connection.
+
+    Attributes:
+        type_name: the error's type, such as `psycopg.OperationalError`.
+        message: its text.
+    """
+
+    def __init__(self, type_name: str, message: str) -> None:
+        super().__init__(type_name, message)
+        self.type_name = type_name
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.type_name}: {self.message}"
+
+
+def storable(error: BaseException) -> BaseException:
+    """The error itself if it can be stored exactly, else a `RecordedError` that tells of it."""
+    try:
+        codec.encode(error, "error")
+    except NotSerializable:
+        return RecordedError(type_name(type(error)), str(error))
+    return error
