@@ -210,6 +210,15 @@ def test_a_signature_is_sorted_distinct_and_never_zero(text: str) -> None:
     assert all(len(code) == 2 for code in codes)
 
 
+def test_a_term_whose_checksum_folds_to_zero_has_a_code_all_the_same() -> None:
+    assert ALWAYS not in query("w79669").required
+    assert found("w79669", "before w79669 after")
+
+
+def test_a_mixed_word_is_asked_for_as_a_whole() -> None:
+    assert query("SO20260901 1,200").words == ("so20260901", "1200")
+
+
 def test_beyond_the_cap_every_query_reads_the_text() -> None:
     text = " ".join(f"w{number}" for number in range(MAX_CODES * 2))
     assert signature(text) == ALWAYS
