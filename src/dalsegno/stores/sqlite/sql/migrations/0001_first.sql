@@ -137,10 +137,67 @@ SELECT
   t.name AS thread_id,
   lower(substr(hex(c.id), 1, 8) || '-' || substr(hex(c.id), 9, 4) || '-' || substr(hex(c.id), 13, 4) || '-'
         || substr(hex(c.id), 17, 4) || '-' || substr(hex(c.id), 21)) AS checkpoint_id,
-  lower(substr(hex(p.id), 1, 8) || '-' || substr(hex(p.id), 9, 4) || '-' || substr(hex(p.id), 13, 4) || '-'
-        || substr(hex(p.id), 17, 4) || '-' || substr(hex(p.id), 21)) AS parent_id,
+  CASE WHEN p.id IS NOT NULL THEN
+    lower(substr(hex(p.id), 1, 8) || '-' || substr(hex(p.id), 9, 4) || '-' || substr(hex(p.id), 13, 4) || '-'
+        || substr(hex(p.id), 17, 4) || '-' || substr(hex(p.id), 21)) END AS parent_id,
   n.name AS namespace,
-  c.state AS state,
+  (
+    -- Each round puts back the first node that is left; the elements of a list come with their own strings in place.
+    WITH RECURSIVE whole (round, body) AS (
+      SELECT 0, c.state
+      UNION ALL
+      SELECT w.round + 1,
+        (SELECT nullif(replace(w.body,
+          '{"' || node.key || '":' || CASE node.type WHEN 'text' THEN json_quote(node.atom) ELSE node.value END || '}',
+          CASE node.key
+            WHEN '$ref' THEN
+              (SELECT i.body FROM ds_items i
+               WHERE i.tenant = c.tenant AND i.thread = c.thread AND i.lane = 0 AND i.pos = node.value)
+            WHEN '$list' THEN
+              (SELECT '[' || coalesce(group_concat(part.body, ','), '') || ']' FROM (
+                SELECT CASE WHEN i.body LIKE '{"$chunk":[%' THEN substr(i.body, 12, length(i.body) - 13)
+                  ELSE (
+                    WITH RECURSIVE element (step, body) AS (
+                      SELECT 0, i.body
+                      UNION ALL
+                      SELECT e.step + 1,
+                        (SELECT nullif(replace(e.body, '{"$ref":' || ref.value || '}', s.body), e.body)
+                         FROM json_tree(e.body) ref
+                         JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0
+                          AND s.pos = ref.value
+                         WHERE ref.key = '$ref' LIMIT 1)
+                      FROM element e
+                      WHERE e.body LIKE '%{"$ref":%'
+                    )
+                    SELECT e.body FROM element e WHERE e.body IS NOT NULL ORDER BY e.step DESC LIMIT 1
+                  ) END AS body
+                FROM json_each(node.value) range
+                JOIN ds_items i ON i.tenant = c.tenant AND i.thread = c.thread
+                 AND i.lane = json_extract(range.value, '$[0]')
+                 AND i.pos BETWEEN json_extract(range.value, '$[1]') AND json_extract(range.value, '$[2]')
+                ORDER BY range.key, i.pos
+              ) part)
+            WHEN '$dict' THEN
+              (SELECT '{' || coalesce(group_concat(part.body, ','), '') || '}' FROM (
+                SELECT (i.body -> '$[0]') || ':' || (i.body -> '$[1]') AS body
+                FROM json_each(node.value) range
+                JOIN ds_items i ON i.tenant = c.tenant AND i.thread = c.thread
+                 AND i.lane = json_extract(range.value, '$[0]')
+                 AND i.pos BETWEEN json_extract(range.value, '$[1]') AND json_extract(range.value, '$[2]')
+                ORDER BY range.key, i.pos
+              ) part)
+            ELSE
+              (SELECT json_quote(b.body) FROM ds_blobs b
+               WHERE b.tenant = c.tenant AND lower(hex(b.digest)) = node.value)
+          END), w.body)
+         FROM json_tree(w.body) node
+         WHERE node.key IN ('$ref', '$list', '$dict', '$blob') LIMIT 1)
+      FROM whole w
+      WHERE w.body LIKE '%{"$ref":%' OR w.body LIKE '%{"$list":%' OR w.body LIKE '%{"$dict":%'
+         OR w.body LIKE '%{"$blob":%'
+    )
+    SELECT w.body FROM whole w WHERE w.body IS NOT NULL ORDER BY w.round DESC LIMIT 1
+  ) AS state,
   strftime('%Y-%m-%dT%H:%M:%f', c.created_at / 1000000.0, 'unixepoch') || '+00:00' AS created_at
 FROM ds_checkpoints c
 JOIN ds_threads t ON t.thread = c.thread
