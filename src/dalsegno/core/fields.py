@@ -22,10 +22,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-__all__ = ["MISSING", "drop", "each", "elements", "get", "put", "rename"]
+__all__ = ["MISSING", "drop", "each", "elements", "fresh", "get", "put", "rename"]
 
 MISSING: Final = object()
 """What `get` answers where there is no such field."""
+
+
+def fresh(value: Any) -> Any:
+    """A value to be put into a holder, which shares nothing with the one given."""
+    return copy.deepcopy(value)
 
 
 def get(holder: Any, name: str) -> Any:
@@ -46,13 +51,11 @@ def put(holder: Any, name: str, value: Any) -> Any:
         return holder
     made = copy.copy(holder)
     place = next((place for place in _places(made) if name in place), None)
-    if place is None:
-        object.__setattr__(made, name, value)
-    else:
+    if place is not None:
         place[name] = value
-    if isinstance(made, BaseModel):
-        made.__pydantic_fields_set__.add(name)
-    return made
+        return made
+    object.__setattr__(made, name, value)
+    return _marked(made, name)
 
 
 def drop(holder: Any, name: str) -> Any:
@@ -91,7 +94,7 @@ def rename(holder: Any, name: str, to: str) -> Any:
         return fresh
     if not _is_object(holder) or name in _declared(holder) or to not in _declared(holder):
         return holder
-    return put(drop(holder, name), to, value)
+    return _marked(put(drop(holder, name), to, value), to)
 
 
 def each(holder: Any, change: Callable[[Any], Any]) -> Any:
@@ -124,6 +127,13 @@ def elements(holder: Any) -> Iterator[tuple[str, Any]] | None:
 def _with(holder: dict[Any, Any], fields: dict[Any, Any]) -> dict[Any, Any]:
     made = copy.copy(holder)
     made.update(fields)
+    return made
+
+
+def _marked(made: Any, name: str) -> Any:
+    """A copy made here, with a note that the field was set, where its class keeps such notes."""
+    if isinstance(made, BaseModel):
+        made.__pydantic_fields_set__.add(name)
     return made
 
 

@@ -6,24 +6,67 @@ Rules of this module:
   nothing happens. Applied twice, it changes nothing more. It never changes the value it is given.
 * A path goes from field to field; `[]` stands for every element of a list, or every value of a mapping:
   `attachments[].url`, `plan.steps[].tool.name`, `drafts[][].text`. It ends with a field.
+* The same migrations apply to values and to the trees they are stored as (`VALUES`, `TREES`).
 * Mistakes in a declaration are found when it is made, not when an old state is read.
 """
 
 from __future__ import annotations
 
-import copy
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from dalsegno.core import fields
+from dalsegno.core import fields, tree_fields
 from dalsegno.errors import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Default", "Drop", "Migration", "Rename", "apply", "check", "is_count", "missing", "parse"]
+__all__ = [
+    "BY_CHANNEL",
+    "TREES",
+    "VALUES",
+    "Access",
+    "Default",
+    "Drop",
+    "Migration",
+    "Rename",
+    "apply",
+    "check",
+    "is_count",
+    "missing",
+    "parse",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How fields are read and changed; see `fields` for what each does."""
+
+    get: Callable[[Any, str], Any]
+    put: Callable[[Any, str, Any], Any]
+    drop: Callable[[Any, str], Any]
+    rename: Callable[[Any, str, str], Any]
+    each: Callable[[Any, Callable[[Any], Any]], Any]
+    fresh: Callable[[Any], Any]
+
+
+VALUES: Final = Access(
+    get=fields.get, put=fields.put, drop=fields.drop, rename=fields.rename, each=fields.each, fresh=fields.fresh
+)
+"""Python values."""
+TREES: Final = Access(
+    get=tree_fields.get,
+    put=tree_fields.put,
+    drop=tree_fields.drop,
+    rename=tree_fields.rename,
+    each=tree_fields.each,
+    fresh=tree_fields.fresh,
+)
+"""The codec's trees."""
+BY_CHANNEL: Final = replace(VALUES, fresh=tree_fields.fresh)
+"""A dict of such trees."""
 
 _EACH = "[]"
 _STEP = re.compile(r"([^.\[\]\s](?:[^.\[\]]*[^.\[\]\s])?)((?:\[\])*)")
@@ -40,7 +83,7 @@ class Migration(Protocol):
     def since(self) -> int:
         """The first version whose states are of the new form."""
 
-    def apply(self, holder: Any, name: str) -> Any:
+    def apply(self, holder: Any, name: str, access: Access) -> Any:
         """The holder of the path's last field, changed; the same object where there is nothing to change."""
 
 
@@ -60,9 +103,9 @@ class Rename:
     to: str
     since: int = field(kw_only=True)
 
-    def apply(self, holder: Any, name: str) -> Any:
+    def apply(self, holder: Any, name: str, access: Access) -> Any:
         """Give the field its new name."""
-        return fields.rename(holder, name, self.to)
+        return access.rename(holder, name, self.to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +122,11 @@ class Default:
     value: Any
     since: int = field(kw_only=True)
 
-    def apply(self, holder: Any, name: str) -> Any:
+    def apply(self, holder: Any, name: str, access: Access) -> Any:
         """Fill the field in."""
-        if fields.get(holder, name) is not fields.MISSING:
+        if access.get(holder, name) is not fields.MISSING:
             return holder
-        return fields.put(holder, name, copy.deepcopy(self.value))
+        return access.put(holder, name, access.fresh(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,37 +141,39 @@ class Drop:
     path: str
     since: int = field(kw_only=True)
 
-    def apply(self, holder: Any, name: str) -> Any:
+    def apply(self, holder: Any, name: str, access: Access) -> Any:
         """Take the field away."""
-        return fields.drop(holder, name)
+        return access.drop(holder, name)
 
 
-def apply(state: Any, migration: Migration, *, fill: bool = True) -> Any:
+def apply(state: Any, migration: Migration, *, fill: bool = True, top: Access = VALUES, inside: Access = VALUES) -> Any:
     """A state after a migration; the same object when nothing had to change.
 
     Args:
         state: channels by name, or what has the shape of that.
         migration: checked before.
         fill: False adds no channel: a `Default` applies only inside channels.
+        top: how the channels are held.
+        inside: how what is in the channels is held.
     """
     steps = parse(migration.path)
-    if len(steps) == 1 and isinstance(migration, Default) and not fill:
-        return state
-    return _edit(state, steps, migration.apply)
+    if len(steps) > 1:
+        channel = top.get(state, steps[0])
+        made = channel if channel is fields.MISSING else _edit(channel, steps[1:], migration, inside)
+        return state if made is channel else top.put(state, steps[0], made)
+    return state if isinstance(migration, Default) and not fill else migration.apply(state, steps[0], top)
 
 
-def _edit(holder: Any, steps: tuple[str, ...], change: Callable[[Any, str], Any]) -> Any:
+def _edit(holder: Any, steps: tuple[str, ...], migration: Migration, access: Access) -> Any:
     """Change the holders of a path's last field, wherever the path leads."""
     step, rest = steps[0], steps[1:]
     if step == _EACH:
-        return fields.each(holder, lambda inner: _edit(inner, rest, change))
+        return access.each(holder, lambda inner: _edit(inner, rest, migration, access))
     if not rest:
-        return change(holder, step)
-    inner = fields.get(holder, step)
-    if inner is fields.MISSING:
-        return holder
-    made = _edit(inner, rest, change)
-    return holder if made is inner else fields.put(holder, step, made)
+        return migration.apply(holder, step, access)
+    inner = access.get(holder, step)
+    made = inner if inner is fields.MISSING else _edit(inner, rest, migration, access)
+    return holder if made is inner else access.put(holder, step, made)
 
 
 def missing(holder: Any, steps: tuple[str, ...], place: str = "") -> str | None:

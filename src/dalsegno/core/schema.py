@@ -18,7 +18,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalsegno.core import fields
-from dalsegno.core.migrations import Default, Drop, Migration, Rename, apply, check, is_count, missing, parse
+from dalsegno.core.migrations import (
+    BY_CHANNEL,
+    TREES,
+    VALUES,
+    Default,
+    Drop,
+    Migration,
+    Rename,
+    apply,
+    check,
+    is_count,
+    missing,
+    parse,
+)
 from dalsegno.errors import Misuse, StateFromFuture, StateShapeError
 
 if TYPE_CHECKING:
@@ -86,53 +99,115 @@ class StateSchema:
             parse(path)
 
     def read(self, values: Mapping[str, Any], stored: int | None, *, whole: bool = True) -> Migrated:
-        """Read the state of a checkpoint.
-
-        Args:
-            values: by channel. The input that waits in `__start__` is read as by `read_part`; a state that has only
-                that has not begun: it is given no channel and asked for none.
-            stored: the version stamped on the checkpoint; None where there is no stamp.
-            whole: False for the state of a subgraph, which has channels of its own: given none, asked for none.
+        """Read the state of a checkpoint: `migrate` and `require` in one.
 
         Raises:
             StateFromFuture: the state is newer than this schema.
             StateShapeError: a required field is missing after migration.
         """
+        migrated = self.migrate(values, stored, whole=whole)
+        self.require(migrated.values, stored, whole=whole)
+        return migrated
+
+    def migrate(
+        self, values: Mapping[str, Any], stored: int | None, *, whole: bool = True, trees: bool = False
+    ) -> Migrated:
+        """Bring a state into the form of this version.
+
+        Args:
+            values: by channel. The input that waits in `__start__` is read as by `read_part`; a state that has only
+                that has not begun: it is given no channel.
+            stored: the version stamped on the checkpoint; None where there is no stamp.
+            whole: False for the state of a subgraph, which has channels of its own: it is given none.
+            trees: True when the values are trees still to be decoded. An object whose class has changed can only be
+                migrated that way: the class of today would refuse what its older form has written.
+
+        Raises:
+            StateFromFuture: the state is newer than this schema.
+        """
         state = dict(values)
         waiting = state.pop(INPUT, fields.MISSING)
-        begun = any(map(_is_field, state))
-        state, names = _migrate(state, self._pending(stored), fill=whole and begun)
-        self._require(state, whole=whole and begun and stored != self.version)
+        state, names = self._migrate(state, stored, fill=whole and _has_begun(state), trees=trees)
         if waiting is not fields.MISSING:
-            state[INPUT] = self.read_part(waiting, stored)
+            state[INPUT] = self.read_part(waiting, stored, trees=trees)
         return Migrated(
             state,
             {old: new for old, new in names.items() if new not in {old, None}},
             frozenset(old for old, new in names.items() if new is None),
         )
 
-    def read_part(self, part: Any, stored: int | None) -> Any:
+    def require(self, values: Mapping[str, Any], stored: int | None, *, whole: bool = True) -> None:
+        """Check that a migrated and decoded state has what this code relies on.
+
+        Args:
+            values: by channel. Of a state that has not begun nothing is asked.
+            stored: the version stamped on the checkpoint. A whole channel is asked for only in states of other
+                versions than this one, which may not have written it yet.
+            whole: False for the state of a subgraph: no whole channel is asked for.
+
+        Raises:
+            StateShapeError: a required field is missing or None; the first place is named.
+        """
+        whole = whole and stored != self.version and _has_begun(values)
+        for path in self.required:
+            steps = parse(path)
+            place = missing(values, steps) if whole or len(steps) > 1 else None
+            if place is not None:
+                raise StateShapeError(
+                    place,
+                    f"the state has no {place}, which schema version {self.version} requires ({path}); "
+                    f"add a Rename or Default that gives it to older states.",
+                )
+
+    def read_part(self, part: Any, stored: int | None, *, trees: bool = False) -> Any:
         """Read what has the shape of a state but not all of it: a run's input, the argument of a `Send`.
 
         Renames, drops and fills in what lies inside its channels; adds no channel and requires nothing. What has no
         fields is returned as it is.
 
+        Args:
+            part: the value, or with `trees` the tree it is stored as.
+            stored: the version it was written under.
+            trees: see `migrate`.
+
         Raises:
             StateFromFuture: it is newer than this schema.
         """
+        access = TREES if trees else VALUES
         for migration in self._pending(stored):
-            part = apply(part, migration, fill=False)
+            part = apply(part, migration, fill=False, top=access, inside=access)
         return part
 
-    def read_write(self, channel: str, value: Any, stored: int | None) -> tuple[str, Any] | None:
+    def read_write(
+        self, channel: str, value: Any, stored: int | None, *, trees: bool = False
+    ) -> tuple[str, Any] | None:
         """Read a pending write to a channel: its channel and value as of this version, None when that is gone.
+
+        Args:
+            channel: where it was to go.
+            value: what was written, or with `trees` the tree it is stored as.
+            stored: the version it was written under.
+            trees: see `migrate`.
 
         Raises:
             StateFromFuture: it is newer than this schema.
         """
-        state, names = _migrate({channel: value}, self._pending(stored), fill=False)
+        state, names = self._migrate({channel: value}, stored, fill=False, trees=trees)
         name = names[channel]
         return None if name is None else (name, state[name])
+
+    def _migrate(
+        self, state: Mapping[str, Any], stored: int | None, *, fill: bool, trees: bool
+    ) -> tuple[dict[str, Any], dict[str, str | None]]:
+        """A state after migrations, and what became of the names of its channels; None for a channel that is gone."""
+        top, inside = (BY_CHANNEL, TREES) if trees else (VALUES, VALUES)
+        names: dict[str, str | None] = {name: name for name in state}
+        for migration in self._pending(stored):
+            before, state = state, apply(state, migration, fill=fill, top=top, inside=inside)
+            if migration.path in before and migration.path not in state:
+                became = getattr(migration, "to", None)
+                names = {old: became if new == migration.path else new for old, new in names.items()}
+        return dict(state), names
 
     def _pending(self, stored: int | None) -> list[Migration]:
         """The migrations that a state of this version has not seen, in their order."""
@@ -144,33 +219,7 @@ class StateSchema:
             )
         return [migration for migration in self.migrations if migration.since > version]
 
-    def _require(self, state: Mapping[str, Any], *, whole: bool) -> None:
-        for path in self.required:
-            steps = parse(path)
-            if len(steps) == 1 and not whole:
-                continue
-            place = missing(state, steps)
-            if place is not None:
-                raise StateShapeError(
-                    place,
-                    f"the state has no {place}, which schema version {self.version} requires ({path}); "
-                    f"add a Rename or Default that gives it to older states.",
-                )
 
-
-def _migrate(
-    state: Mapping[str, Any], migrations: Sequence[Migration], *, fill: bool
-) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """A state after migrations, and what became of the names of its channels; None for a channel that is gone."""
-    names: dict[str, str | None] = {name: name for name in state}
-    for migration in migrations:
-        before, state = state, apply(state, migration, fill=fill)
-        if migration.path in before and migration.path not in state:
-            became = getattr(migration, "to", None)
-            names = {old: became if new == migration.path else new for old, new in names.items()}
-    return dict(state), names
-
-
-def _is_field(channel: str) -> bool:
-    """Whether a channel is the program's own, not one of LangGraph's."""
-    return not channel.startswith(("__", "branch:"))
+def _has_begun(state: Mapping[str, Any]) -> bool:
+    """Whether a state has a channel that is the program's own, not one of LangGraph's."""
+    return any(not channel.startswith(("__", "branch:")) for channel in state)

@@ -34,6 +34,7 @@ from langgraph.types import Command, Send
 
 from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core import codec
+from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import Plan, elements_of, last_places, lift
 from dalsegno.core.schema import StateSchema
 from dalsegno.core.tree import is_plain_text
@@ -389,7 +390,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         plan = Plan()
         merged = _metadata(config, metadata)
         source, step, run, rest = split_metadata(merged)
-        values, marks = self._values(thread, ns, parent, checkpoint["channel_values"], new_versions, plan)
+        with collector_paused():
+            values, marks = self._values(thread, ns, parent, checkpoint["channel_values"], new_versions, plan)
         parents: Mapping[str, str] = metadata.get("parents") or {}
         request = checkpoints.Put(
             thread=thread,

@@ -18,6 +18,7 @@ from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 
 from dalsegno.contracts import Op
 from dalsegno.core import codec
+from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import elements_of, is_message, places_of, put_back
 from dalsegno.core.schema import StateSchema
 from dalsegno.services import reading
@@ -159,7 +160,8 @@ class Rebuilder:
             if row.meta is not None:
                 roots.append(orjson.loads(row.meta))
         loaded = yield from load(rows[0].tenant, thread, roots)
-        return [self._value_of(row, loaded, lists) for row in rows]
+        with collector_paused():
+            return [self._value_of(row, loaded, lists) for row in rows]
 
     def _value_of(self, row: Row, loaded: Loaded, lists: Mapping[str, ListPrint]) -> Rebuilt:
         checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
