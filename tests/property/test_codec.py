@@ -615,6 +615,14 @@ def test_a_digest_is_the_same_before_and_after_a_jsonb_column(value: Any) -> Non
     assert codec.digest(stored) == codec.digest(codec.encode(codec.decode(stored)))
 
 
+@given(st.lists(st.text("ab$é中𝄞", max_size=4), unique=True, max_size=8))
+@settings(max_examples=300)
+def test_keys_keep_their_order_through_a_column_that_has_an_order_of_its_own(keys: list[str]) -> None:
+    value = dict.fromkeys(keys, 1)
+    assert list(codec.decode(codec.loads(jsonb(codec.dumps(codec.encode(value)))))) == keys
+    assert list(codec.decode(codec.encode(value))) == keys
+
+
 @given(values)
 @slow
 def test_a_clone_is_what_a_round_trip_gives_and_shares_nothing_changeable(value: Any) -> None:

@@ -83,13 +83,16 @@ WRITTEN = [
     (2**4096, f'{{"$int":"{2**4096:#x}"}}'),
     (-0.0, '{"$float":"-0.0"}'),
     (1e22, '{"$float":"1e+22"}'),
+    (9999999999999998.0, "9999999999999998.0"),
+    (0.0001, "0.0001"),
+    (0.00001, '{"$float":"1e-05"}'),
     (float("nan"), '{"$float":"nan"}'),
     (float("-inf"), '{"$float":"-inf"}'),
     (complex(1, -0.0), '{"$complex":[1.0,{"$float":"-0.0"}]}'),
     (b"hi", '{"$bytes":"aGk="}'),
     (bytearray(b"hi"), '{"$bytearray":"aGk="}'),
     ((1, "a"), '{"$tuple":[1,"a"]}'),
-    ({2, 1}, '{"$set":[1,2]}'),
+    ({1, 10, 9, "a"}, '{"$set":["a",1,10,9]}'),
     (frozenset({(1,)}), '{"$frozenset":[{"$tuple":[1]}]}'),
     (collections.deque([1], 3), '{"$deque":[1],"maxlen":3}'),
     (collections.defaultdict(list, a=[]), '{"$defaultdict":{"a":[]},"factory":{"$class":"list"}}'),
@@ -163,6 +166,28 @@ def test_the_type_a_failed_import_or_lookup_names_is_kept() -> None:
     found = codec.decode(codec.encode(ImportError("no", name="module", path="/p")))
     assert (found.msg, found.name, found.path) == ("no", "module", "/p")
     assert codec.decode(codec.encode(NameError("no", name="x"))).name == "x"
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [["b", "z", "aa", "é", "中", "zzz"], ["", "a", "ab", "ba", "abc"], ["~", "é", "€", "𝄞", "aaaa", "zzzz"]],
+)
+def test_the_stored_order_of_keys_is_that_of_a_jsonb_column(stored: list[str]) -> None:
+    # by bytes in UTF-8, then bytewise: what `SELECT '{...}'::jsonb` shows
+    stored = sorted(stored, key=lambda key: (len(key.encode()), key.encode()))
+    assert "$keys" not in codec.encode(dict.fromkeys(stored, 1))
+    backwards = codec.encode(dict.fromkeys(stored[::-1], 1))
+    assert backwards["$keys"] == list(range(len(stored)))[::-1]
+    shuffled = {key: backwards[key] for key in ("$keys", *stored)}
+    assert list(codec.decode(shuffled)) == stored[::-1]
+
+
+def test_a_key_of_a_subclass_of_str_is_not_taken_for_a_string() -> None:
+    assert codec.encode({"key": 1}) == {"key": 1}
+    with pytest.raises(NotSerializable, match="Shout"):
+        codec.encode({Shout("key"): 1})
+    found = codec.decode(codec.encode({np.str_("key"): 1}))
+    assert [type(key) for key in found] == [np.str_]
 
 
 # --- what is refused when written -----------------------------------------------------------------
@@ -419,6 +444,61 @@ def test_a_field_or_member_that_is_gone_and_has_no_place_is_an_error() -> None:
 def test_text_that_is_not_json_is_damage(text: Any) -> None:
     with pytest.raises(Damaged):
         codec.loads(text)
+
+
+HOLDERS: list[tuple[Any, Any]] = [
+    (lambda inner: [inner], lambda value: value[0]),
+    (lambda inner: (1, inner), lambda value: value[1]),
+    (lambda inner: {"a": inner}, lambda value: value["a"]),
+    (lambda inner: {1: (inner,)}, lambda value: value[1][0]),
+    (lambda inner: collections.deque([inner], 5), lambda value: value[0]),
+    (lambda inner: collections.defaultdict(list, a=inner), lambda value: value["a"]),
+    (lambda inner: collections.OrderedDict(a=inner), lambda value: value["a"]),
+    (lambda inner: collections.Counter(a=inner), lambda value: value["a"]),
+    (lambda inner: collections.ChainMap({"a": inner}), lambda value: value["a"]),
+    (lambda inner: slice(inner, None), lambda value: value.start),
+    (Point, lambda value: value.x),
+    (Person, lambda value: value.name),
+    (lambda inner: Item.model_construct(name=inner), lambda value: value.name),
+    (ValueError, lambda value: value.args[0]),
+    (lambda inner: np.array([inner, None], object), lambda value: value[0]),
+    (lambda inner: frozenset({Hashed(inner)}), lambda value: next(iter(value)).held),
+    (lambda inner: {(1, Hashed(inner)): 1}, lambda value: next(iter(value))[1].held),
+]
+
+
+@codec.register
+class Hashed:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+@pytest.mark.parametrize(("make", "look"), HOLDERS)
+def test_a_clone_holds_a_copy_of_what_can_change(make: Any, look: Any) -> None:
+    inner = [1]
+    value = make(inner)
+    copy = codec.clone(value)
+    assert type(copy) is type(value)
+    assert look(copy) == inner
+    assert look(copy) is not inner
+    assert look(value) is inner
+
+
+def test_a_clone_of_a_model_has_its_own_extra_private_and_set_fields() -> None:
+    class Wide(pydantic.BaseModel, extra="allow"):
+        _seen: list[int] = [1]
+
+    value = Wide(more=[1])
+    copy = codec.clone(value)
+    copy.more.append(2)
+    copy._seen.append(2)
+    copy.model_fields_set.add("x")
+    assert (value.more, value._seen, value.model_fields_set) == ([1], [1], {"more"})
+
+
+def test_a_clone_shares_what_cannot_change() -> None:
+    for value in ("text", (1, ("a",)), frozenset({(1, 2)}), dt.UTC, Colour.RED, Decimal(1), re.compile("a")):
+        assert codec.clone(value) is value
 
 
 def test_clones_of_a_list_are_independent() -> None:
