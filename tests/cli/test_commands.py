@@ -94,6 +94,12 @@ def test_events_are_shown_with_their_coordinates(run):
         assert expected in answer.out
 
 
+def test_a_narrow_terminal_leaves_room_for_the_text(run):
+    lines = run("show", "t-1", COLUMNS="60").out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any("#4 answer" in line and "heard: please book" in line for line in lines)
+
+
 def test_events_come_in_pages(run):
     first = run("show", "t-1", "--limit", 3, "--json").json
     assert [event["seq"] for event in first["events"]] == [1, 2, 3]
@@ -176,7 +182,7 @@ def _empty():
 def test_a_state_is_shown_channel_by_channel(run):
     out = run("state", "t-1").out
     assert "messages (4)" in out
-    assert "[0] user: 退款 78 元" in out
+    assert "[0]  user: 退款 78 元" in out
     assert '"due date": "please book"' in out
 
 

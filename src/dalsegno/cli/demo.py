@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.panel import Panel
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from dalsegno.demo.performance import Execution
 
 __all__ = ["register"]
+
+_Fact: TypeAlias = tuple[str, str, str]
+"""What a fact is called, the fact, and how it is shown."""
 
 _KILLED_IN: Final = {
     "start": "killed before it did anything",
@@ -98,22 +101,25 @@ def _folder(frame: Frame, *, keep: bool) -> Iterator[Path]:
 
 
 def _story(frame: Frame, outcome: Outcome, transcript: Path) -> Iterator[RenderableType]:
-    yield _section("1. Killed", _killed(outcome, transcript))
-    yield _section("2. Reopened by a new process, without an input", _reopened(outcome))
+    yield _section(frame, "1. Killed", _killed(outcome, transcript))
+    yield _section(frame, "2. Reopened by a new process, without an input", _reopened(outcome))
     yield _executions(frame, outcome)
-    yield _section("3. Compared with a run that nobody disturbed", _compared(outcome))
+    yield _section(frame, "3. Compared with a run that nobody disturbed", _compared(outcome))
     yield shown("It holds." if outcome.holds else "It does NOT hold.", "bold green" if outcome.holds else "bold red")
 
 
-def _section(title: str, lines: Iterable[Text]) -> Panel:
-    return Panel(Text("\n").join(lines), title=shown(title, "bold"), title_align="left", expand=False)
+def _section(frame: Frame, title: str, facts: Iterable[_Fact]) -> Panel:
+    table = frame.out.pairs()
+    for name, text, style in facts:
+        table.add_row(shown(name, "dim"), shown(text, style))
+    return Panel(table, title=shown(title, "bold"), title_align="left", expand=False)
 
 
-def _fact(name: str, text: str, style: str = "") -> Text:
-    return Text.assemble(shown(f"{name:<24}", "dim"), shown(text, style))
+def _fact(name: str, text: str, style: str = "") -> _Fact:
+    return name, text, style
 
 
-def _killed(outcome: Outcome, transcript: Path) -> Iterator[Text]:
+def _killed(outcome: Outcome, transcript: Path) -> Iterator[_Fact]:
     from dalsegno.demo.script import PHASES  # noqa: PLC0415 - loads LangGraph; other commands do without
 
     moment = outcome.killed_at
@@ -124,7 +130,7 @@ def _killed(outcome: Outcome, transcript: Path) -> Iterator[Text]:
     yield _fact("moment", PHASES[moment.phase])
 
 
-def _reopened(outcome: Outcome) -> Iterator[Text]:
+def _reopened(outcome: Outcome) -> Iterator[_Fact]:
     found = outcome.reopened
     tools = {one.position: one.tool for one in outcome.executions}
     kept = [tools.get(position) or node for node, position in found.siblings]
@@ -158,13 +164,13 @@ def _first(one: Execution | None) -> Text:
 
 def _second(first: Execution | None, second: Execution | None) -> Text:
     if second is None:
-        return shown("not run: its result was kept" if first is not None else "", "green")
+        return shown("kept, not run again" if first is not None else "", "green")
     if second.finished:
         return shown("RAN AGAIN although it had finished", "bold red")
-    return shown("ran again: it had not finished" if first is not None else "ran", "yellow" if first else "")
+    return shown("ran again: unfinished" if first is not None else "ran", "yellow" if first else "")
 
 
-def _compared(outcome: Outcome) -> Iterator[Text]:
+def _compared(outcome: Outcome) -> Iterator[_Fact]:
     good, bad = "green", "bold red"
     difference = outcome.first_difference
     yield _fact(
@@ -185,7 +191,7 @@ def _compared(outcome: Outcome) -> Iterator[Text]:
     yield from _bytes(outcome)
 
 
-def _effects(outcome: Outcome) -> Iterator[Text]:
+def _effects(outcome: Outcome) -> Iterator[_Fact]:
     acts = [effect for effect in outcome.effects if not effect.reads]
     total = sum(effect.times for effect in acts)
     if not outcome.doubled:
@@ -194,12 +200,14 @@ def _effects(outcome: Outcome) -> Iterator[Text]:
     names = _listed(f"{effect.tool} {effect.times} times" for effect in outcome.doubled)
     yield _fact("effects on the world", f"{len(acts)}, done {total} times: {names}", "yellow")
     yield _fact(
-        "", "The tool was killed after its effect and before its result was stored, so it acted again:", "yellow"
+        "",
+        "The tool was killed after its effect and before its result was stored, so it acted again: at least once. "
+        "A store cannot rule that out; an idempotency key given to the world can.",
+        "yellow",
     )
-    yield _fact("", "at least once. A store cannot rule that out; an idempotency key given to the world can.", "yellow")
 
 
-def _bytes(outcome: Outcome) -> Iterator[Text]:
+def _bytes(outcome: Outcome) -> Iterator[_Fact]:
     ours, theirs = outcome.stored, outcome.stored_by_langgraph
     yield _fact("stored by dalsegno", _grown(ours))
     if theirs is None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown, time
 from dalsegno.core import codec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from dalsegno.cli.output import Output
     from dalsegno.core.journal import Event
 
 __all__ = ["fields_of", "register"]
 
-_STYLES = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
+_WIDE: Final = 110
+_STYLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
 
 def register(app: typer.Typer) -> None:
@@ -47,19 +54,29 @@ def show(
             }
         )
         return
-    table = frame.out.table("event", "time", "kind", "text")
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    for event in events:
-        text = event.text if full else clip(event.text)
-        table.add_row(
-            shown(event.coordinate, _STYLES.get(event.author, "blue")),
-            shown(time(event.at), "dim"),
-            shown(str(event.kind)),
-            shown(text),
-        )
-    frame.out.show(table)
+    frame.out.show(_table(frame.out, events, full=full))
     if more:
         frame.out.note(f"There is more: dalsegno show {thread} --after {events[-1].seq}")
+
+
+def _table(out: Output, events: Sequence[Event], *, full: bool) -> Table:
+    """The events as a table; where there is little room, all but the text stands in one column."""
+    narrow = out.width < _WIDE
+    table = out.table("event", "text") if narrow else out.table("event", "time", "kind", "text")
+    for event in events:
+        text = shown(event.text if full else clip(event.text))
+        facts = (
+            shown(event.coordinate, _STYLES.get(event.author, "blue")),
+            shown(time(event.at), "dim"),
+            shown(str(event.kind), "dim"),
+        )
+        if narrow:
+            table.add_row(Text("\n").join(facts), text, end_section=True)
+        else:
+            table.add_row(*facts, text)
+    for column in table.columns[:-1]:
+        column.no_wrap = True
+    return table
 
 
 def fields_of(event: Event) -> dict[str, Any]:

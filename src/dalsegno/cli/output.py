@@ -85,6 +85,19 @@ class Output:
         for renderable in renderables:
             self._console.print(renderable)
 
+    @property
+    def width(self) -> int:
+        """How many columns there are to show something in."""
+        return self._console.width
+
+    @staticmethod
+    def pairs() -> Table:
+        """An empty table without lines: names on the left, which never wrap, and what they name."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        return table
+
     def table(self, *columns: str, title: str | None = None) -> Table:
         """An empty table of these columns; a column whose name ends in `#` is aligned to the right."""
         table = Table(title=None if title is None else shown(title), title_justify="left", header_style="bold")

@@ -6,7 +6,7 @@ The state is shown as it is stored, as JSON trees: a program's own types need no
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,11 +14,6 @@ from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown
 from dalsegno.core.items import is_message
 from dalsegno.core.messages import author_of, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.text import Text
 
 __all__ = ["readable", "register"]
 
@@ -42,23 +37,14 @@ def state(
         frame.out.document(tree)
         return
     for channel, value in tree.items():
-        frame.out.show(*_lines(channel, value, full=full))
-
-
-def _lines(channel: str, value: Any, *, full: bool) -> Iterator[Text]:
-    """A channel's name, and its value: one line for each element of a list, the whole as JSON otherwise."""
-    if not isinstance(value, list):
-        yield shown(channel, "bold")
-        yield _value("  ", value, full=full)
-        return
-    yield shown(f"{channel} ({len(value)})", "bold")
-    for place, element in enumerate(value):
-        yield _value(f"  [{place}] ", element, full=full)
-
-
-def _value(lead: str, value: Any, *, full: bool) -> Text:
-    text = value if isinstance(value, str) else readable(value)
-    return shown(lead, "dim").append_text(shown(text if full else clip(text)))
+        elements = value if isinstance(value, list) else None
+        frame.out.show(shown(channel if elements is None else f"{channel} ({len(elements)})", "bold"))
+        table = frame.out.pairs()
+        for place, element in enumerate([value] if elements is None else elements):
+            text = element if isinstance(element, str) else readable(element)
+            lead = "" if elements is None else f"[{place}]"
+            table.add_row(shown(f"  {lead}", "dim"), shown(text if full else clip(text)))
+        frame.out.show(table)
 
 
 def readable(value: Any) -> str:
