@@ -69,7 +69,8 @@ def blocks(text: str) -> list[Block]:
 def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
     """Run one block in the page's namespace; a traceback shows the page's own line numbers."""
     source = "\n" * (block.line - 1) + block.body
-    code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    # Not with this module's own __future__: a reader's annotations are evaluated where they stand.
+    code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     outcome = eval(code, namespace)
     if inspect.iscoroutine(outcome):
         asyncio.run(outcome)
@@ -114,6 +115,11 @@ def test_a_wrong_snippet_is_caught(tmp_path: Path):
     with pytest.raises(AssertionError) as caught:
         run_python(block, tmp_path / "page.md", {})
     assert caught.traceback[-1].lineno == 3  # zero-based: the page's own fourth line
+
+
+def test_a_class_of_a_page_is_annotated_with_types(tmp_path: Path):
+    (block,) = blocks("```python\nclass State:\n    log: list[int]\nassert State.__annotations__ == {'log': list[int]}\n```\n")
+    run_python(block, tmp_path / "page.md", {"__name__": "__main__"})
 
 
 def test_a_wrong_exit_code_is_caught():
