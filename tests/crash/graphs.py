@@ -2,6 +2,9 @@
 
 A node's message carries an id made of its own name, its argument and the turn. So the messages of a run tell which
 nodes' writes are in the database, and the log tells which nodes have started, how often and in which process.
+
+Whether a run is unfinished is asked of `state.tasks`: LangGraph's `state.next` leaves out tasks whose writes are there
+already, so it is empty for a run that died between its last task's writes and the checkpoint that takes them in.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from langgraph.types import Send
 import dalsegno
 
 TURNS = 2
+_MOST = 6
 
 
 def build(saver: Any, log: Path) -> Any:
@@ -67,28 +71,30 @@ def play(ds: dalsegno.Dalsegno, thread: str, log: Path, face: str, durability: s
     if face == "async":
         return asyncio.run(_aplay(graph, thread, durability))
     config = {"configurable": {"thread_id": thread}}
-    while True:
+    for _ in range(_MOST):
         state = graph.get_state(config)
-        if state.next:
+        if state.tasks:
             dalsegno.resume(graph, thread, config={"metadata": {"way": "resumed"}})
             continue
         turn = _turns(state) + 1
         if turn > TURNS:
             return _said(state)
         graph.invoke(_question(turn), config, durability=durability)
+    raise AssertionError(f"the run does not come forward: {state}")
 
 
 async def _aplay(graph: Any, thread: str, durability: str) -> list[list[Any]]:
     config = {"configurable": {"thread_id": thread}}
-    while True:
+    for _ in range(_MOST):
         state = await graph.aget_state(config)
-        if state.next:
+        if state.tasks:
             await dalsegno.aresume(graph, thread, config={"metadata": {"way": "resumed"}})
             continue
         turn = _turns(state) + 1
         if turn > TURNS:
             return _said(state)
         await graph.ainvoke(_question(turn), config, durability=durability)
+    raise AssertionError(f"the run does not come forward: {state}")
 
 
 def _question(turn: int) -> dict[str, list[AnyMessage]]:
