@@ -55,9 +55,6 @@ def get(holder: Any, name: str) -> Any:
 def put(holder: Any, name: str, value: Any) -> Any:
     """The holder with a field set."""
     if _is_object(holder):
-        place = next((place for place in _BESIDE if get(holder.get(place), name) is not MISSING), None)
-        if place is not None:
-            return {**holder, place: put(holder[place], name, value)}
         if name in holder:
             return {**holder, name: value}
         return {**_noted(_without(holder, name), {"$set": [name]} if "$set" in holder else {}), name: value}

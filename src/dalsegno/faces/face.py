@@ -27,4 +27,6 @@ class Face:
 
     async def _arun(self, make: Callable[[Scope], Op[R]], *, write: bool = False, key: str | None = None) -> R:
         scope = self._scope()
-        return await self._store.arun(lambda: make(scope), write=write, key=None if key is None else (scope.tenant, key))
+        return await self._store.arun(
+            lambda: make(scope), write=write, key=None if key is None else (scope.tenant, key)
+        )

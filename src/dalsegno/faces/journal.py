@@ -58,9 +58,7 @@ class Journal(Face):
         """Async face of `search`."""
         return await self._arun(lambda scope: self._search(scope, thread_id, text, limit))
 
-    def append(
-        self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None
-    ) -> Event:
+    def append(self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None) -> Event:
         """Write an event at the head of the moment; durable on return.
 
         Args:

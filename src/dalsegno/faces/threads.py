@@ -87,7 +87,9 @@ class Threads(Face):
         super().__init__(store, scope)
         self._saver = saver
 
-    def list(self, limit: int | None = None, after: str | None = None, *, deleted: bool = False) -> builtins.list[Thread]:
+    def list(
+        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False
+    ) -> builtins.list[Thread]:
         """Threads by id.
 
         Args:
@@ -258,4 +260,3 @@ def _next(row: reading.Row, loaded: Loaded) -> list[str]:
         values[name] = list(map(_bare_send, tree)) if isinstance(tree, list) else codec.decode(tree)
     checkpoint["channel_values"] = values
     return pending_nodes(checkpoint, orjson.loads(row.graph) if row.graph is not None else None)
-

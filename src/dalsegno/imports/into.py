@@ -98,7 +98,9 @@ def import_transcript(
     entry = Recorded(
         config={"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}},
         checkpoint=cast("Checkpoint", checkpoint),
-        metadata=cast("CheckpointMetadata", {"source": "update", "step": 0, "parents": {}, "imported": transcript.format}),
+        metadata=cast(
+            "CheckpointMetadata", {"source": "update", "step": 0, "parents": {}, "imported": transcript.format}
+        ),
         new_versions={"messages": 1},
     )
     ds.checkpointer.put_history(lambda: iter([entry]))
@@ -136,14 +138,18 @@ def import_stock(
 
 def _chosen(threads: tuple[StockThread, ...], index: int | None, source: str) -> StockThread:
     if not threads:
-        raise TranscriptError(f"{source}: the database has no thread; nothing was written. Check that it is the right one.")
+        raise TranscriptError(
+            f"{source}: the database has no thread; nothing was written. Check that it is the right one."
+        )
     if index is None and len(threads) > 1:
         raise TranscriptError(
             f"{source}: the database has {len(threads)} threads; choose one with --index 0 to {len(threads) - 1} "
             f"(0 is {threads[0].thread_id!r}). Nothing was written."
         )
     if (index or 0) >= len(threads):
-        raise TranscriptError(f"{source}: no thread {index}; the last one is --index {len(threads) - 1}. Nothing was written.")
+        raise TranscriptError(
+            f"{source}: no thread {index}; the last one is --index {len(threads) - 1}. Nothing was written."
+        )
     return threads[index or 0]
 
 

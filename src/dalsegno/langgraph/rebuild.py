@@ -21,6 +21,7 @@ from dalsegno.core import codec
 from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import elements_of, is_message, places_of, put_back
 from dalsegno.core.schema import StateSchema
+from dalsegno.langgraph.config import config_of
 from dalsegno.services import reading
 from dalsegno.services.frames import read_frame
 from dalsegno.services.loading import Loaded, load
@@ -45,22 +46,12 @@ class Rebuilt:
 
     def config(self, *, forks: bool) -> RunnableConfig:
         """Its config; with `forks`, one that may be continued although it is no longer the head."""
-        conf = {"thread_id": self.row.name, "checkpoint_ns": self.row.ns, "checkpoint_id": self.row.id}
-        if forks:
-            conf["__dalsegno_fork"] = self.row.id
-        return {"configurable": conf}
+        return config_of(self.row.name, self.row.ns, self.row.id, forks=forks)
 
     def parent_config(self) -> RunnableConfig | None:
         """Its parent's config."""
-        if self.row.parent_id is None:
-            return None
-        return {
-            "configurable": {
-                "thread_id": self.row.name,
-                "checkpoint_ns": self.row.ns,
-                "checkpoint_id": self.row.parent_id,
-            }
-        }
+        parent_id = self.row.parent_id
+        return None if parent_id is None else config_of(self.row.name, self.row.ns, parent_id)
 
 
 class Rebuilder:
@@ -113,7 +104,9 @@ class Rebuilder:
         cursor: int | None = row.ckpt
         while cursor is not None and open_channels:
             line = yield from reading.lineage_of(row, _CHAIN, cursor)
-            ancestors = [_bare(row, ckpt, {k: v for k, v in state.items() if k in open_channels}) for ckpt, _, state in line]
+            ancestors = [
+                _bare(row, ckpt, {k: v for k, v in state.items() if k in open_channels}) for ckpt, _, state in line
+            ]
             yield from reading.writes_of(ancestors)
             for ancestor in ancestors:
                 ancestor.writes = [write for write in ancestor.writes if write.channel in open_channels]

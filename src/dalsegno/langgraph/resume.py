@@ -27,7 +27,12 @@ Graph = Pregel[Any, Any, Any, Any]
 
 
 def resume(
-    graph: Graph, thread_id: str, value: Any = None, *, input: Any = None, config: RunnableConfig | None = None  # noqa: A002 - named to be refused
+    graph: Graph,
+    thread_id: str,
+    value: Any = None,
+    *,
+    input: Any = None,
+    config: RunnableConfig | None = None,  # noqa: A002 - named to be refused
 ) -> Any:
     """Continue a thread from its last checkpoint.
 
@@ -56,7 +61,12 @@ def resume(
 
 
 async def aresume(
-    graph: Graph, thread_id: str, value: Any = None, *, input: Any = None, config: RunnableConfig | None = None  # noqa: A002 - named to be refused
+    graph: Graph,
+    thread_id: str,
+    value: Any = None,
+    *,
+    input: Any = None,
+    config: RunnableConfig | None = None,  # noqa: A002 - named to be refused
 ) -> Any:
     """Async face of `resume`."""
     base = _config(thread_id, None, config)

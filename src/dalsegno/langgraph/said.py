@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from dalsegno.core.journal import Kind, author_of, text_of
-from dalsegno.services.checkpoints import Said
+from dalsegno.services.arrivals import Said
 
 __all__ = ["has_messages", "said_of", "text_of_value"]
 

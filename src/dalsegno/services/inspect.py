@@ -22,9 +22,9 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, digest_of, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.errors import Damaged, ThreadNotFound
-from dalsegno.services.checkpoints import mark_of
 from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
+from dalsegno.services.lines import mark_of
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
 from dalsegno.services.upkeep import reachable
 
@@ -168,7 +168,9 @@ class _Check:
 
     def find(self, kind: str, place: str, expected: object, found: object) -> None:
         self.verdict.findings.append(
-            Finding(thread_id=self.row.name, kind=kind, place=place, expected=str(expected)[:200], found=str(found)[:200])
+            Finding(
+                thread_id=self.row.name, kind=kind, place=place, expected=str(expected)[:200], found=str(found)[:200]
+            )
         )
 
     def items(self) -> Op[None]:
@@ -188,7 +190,9 @@ class _Check:
                 if real != bytes(digest):
                     self.find("digest", place, bytes(digest).hex(), real.hex())
             elif digest is not None:
-                self.find("digest", place, "a string", digest_of(body.encode() if isinstance(body, str) else body).hex())
+                self.find(
+                    "digest", place, "a string", digest_of(body.encode() if isinstance(body, str) else body).hex()
+                )
         if tails[POOL] > self.row.pool:
             self.find("counter", "pool", f"at least {tails[POOL]}", self.row.pool)
         if tails and max(tails) > self.row.lanes:
@@ -202,7 +206,12 @@ class _Check:
         for lane, first, last in ranges:
             missing = [pos for pos in range(first, last + 1) if (lane, pos) not in self.trees]
             if missing:
-                self.find("dangling", place, f"items {lane}:{first}-{last}", f"{len(missing)} missing, first {lane}:{missing[0]}")
+                self.find(
+                    "dangling",
+                    place,
+                    f"items {lane}:{first}-{last}",
+                    f"{len(missing)} missing, first {lane}:{missing[0]}",
+                )
 
     def checkpoints(self) -> Op[None]:
         rows = yield Step("checkpoints_all", self.row.key)
@@ -224,7 +233,15 @@ class _Check:
                 for node in orjson.loads(state).values():
                     self._point(place, node)
                 read_frame(frame, orjson.dumps(self.trees.get((POOL, shape))), packed_id="", created_at=0)
-            except (orjson.JSONDecodeError, ValueError, TypeError, IndexError, KeyError, AttributeError, Damaged) as error:
+            except (
+                orjson.JSONDecodeError,
+                ValueError,
+                TypeError,
+                IndexError,
+                KeyError,
+                AttributeError,
+                Damaged,
+            ) as error:
                 self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
             if ckpt > self.row.checkpoints:
                 self.find("counter", "checkpoints", f"at least {ckpt}", self.row.checkpoints)
@@ -246,7 +263,9 @@ class _Check:
 
     def events(self) -> Op[None]:
         expected = self.row.wiped + 1
-        for seq, kind, _author, _at, _branch, _ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
+        for seq, kind, _author, _at, _branch, _ckpt, mark, lane, pos, _terms in (
+            yield Step("events_all", self.row.key)
+        ):
             self.verdict.events += 1
             place = f"event #{seq}"
             if seq != expected:

@@ -18,16 +18,18 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
-from dalsegno.core.items import POOL, Plan, Split, lift, put_back
+from dalsegno.core.items import POOL, Plan, lift, put_back
 from dalsegno.core.journal import DIRECT, Event, Kind, Span
 from dalsegno.core.search import Query, query, signature
+from dalsegno.core.split import Split
 from dalsegno.errors import CheckpointNotFound, Misuse
-from dalsegno.services.checkpoints import ROOT
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import Loaded, json_text, load
+from dalsegno.services.placing import ROOT
 from dalsegno.services.reading import full_id
+from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
 __all__ = ["NewEvent", "append", "read", "search"]
@@ -75,9 +77,7 @@ def read(
     return (yield from _events(row, rows, describe))
 
 
-def search(
-    scope: Scope, name: str, describe: Callable[[Any], str], *, text: str, limit: int
-) -> Op[list[Event]]:
+def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str, limit: int) -> Op[list[Event]]:
     """Events of the head's lineage whose text answers a query, best first; see `dalsegno.journal.Journal.search`."""
     row = yield from find_thread(scope, name)
     wanted = query(text)
@@ -114,10 +114,7 @@ def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool,
     branch, ckpt = yield from _head(row)
     plan = Plan()
     lifted = [lift(event.tree, plan) for event in events]
-    pool: dict[bytes, int] = {}
-    for digest in (long.digest for long in plan.digests.values() if not long.blob):
-        rows = yield Step("pool_find", {**row.key, **{f"d{n}": digest for n in range(_SLOTS)}})
-        pool.update((bytes(known), pos) for known, pos in rows)
+    pool = yield from find_pool(row, plan)
     split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True)
     params = []
     numbers = []
@@ -140,20 +137,7 @@ def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool,
             }
         )
     row.pool = split.next_pool - 1
-    steps = [
-        Step(
-            "item_add",
-            [
-                {**row.key, "lane": item.lane, "pos": item.pos, "digest": item.digest, "body": item.body.decode()}
-                for item in split.items
-            ],
-        ),
-        Step("event_add", params),
-    ]
-    for digest, body in split.blobs.items():
-        steps.append(Step("blob_add", {"tenant": row.tenant, "digest": digest, "body": body}))
-        steps.append(Step("blob_ref_add", {**row.key, "digest": digest}))
-    yield (*steps, save_thread(row))
+    yield (*store_items(row, split), Step("event_add", params), save_thread(row))
     return numbers
 
 
@@ -181,7 +165,8 @@ def _candidates(row: ThreadRow, spans: Sequence[Span], codes: Sequence[bytes]) -
     slots = {f"t{n}": codes[n] if n < len(codes) else b"" for n in range(_SLOTS)}
     return (
         yield Step(
-            "events_matching", {**row.key, "spans": _spans_text(spans), **slots, "limit": _CANDIDATES if codes else _ALL}
+            "events_matching",
+            {**row.key, "spans": _spans_text(spans), **slots, "limit": _CANDIDATES if codes else _ALL},
         )
     )
 
@@ -211,5 +196,3 @@ def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[
             )
         )
     return events
-
-

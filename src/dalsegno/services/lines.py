@@ -15,7 +15,7 @@ from dalsegno.core.journal import Kind, Span, lineage, spans_contain
 from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["Known", "known_messages", "spans_of"]
+__all__ = ["Known", "known_messages", "mark_of", "spans_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,13 @@ def spans_of(row: ThreadRow, branch: int, ckpt: int) -> Op[list[Span]]:
     branches: dict[int, tuple[int, int] | None] = {}
     if row.branches:
         rows = yield Step("branches_of", row.key)
-        branches = {
-            number: (parent, forked_at) if parent is not None else None for number, parent, forked_at in rows
-        }
+        branches = {number: (parent, forked_at) if parent is not None else None for number, parent, forked_at in rows}
     return lineage(branches, branch, ckpt)
 
 
 def known_messages(row: ThreadRow, ids: AbstractSet[str], spans: list[Span]) -> Op[dict[str, Known]]:
     """Of some message ids, those whose last event in a lineage is not a deletion, with that event's body."""
-    marks = sorted({crc32(id_.encode("utf-8", "surrogatepass")) - 2**31 for id_ in ids})
+    marks = sorted(map(mark_of, ids))
     rows = yield Step("events_marked", {**row.key, "marks": json_text(marks)})
     known: dict[str, Known] = {}
     for _seq, kind, author, branch, ckpt, _mark, _lane, _pos, body in rows:
@@ -52,10 +50,15 @@ def known_messages(row: ThreadRow, ids: AbstractSet[str], spans: list[Span]) -> 
         raw = body.encode() if isinstance(body, str) else body
         tree: Any = orjson.loads(raw) if raw is not None else None
         id_ = tree.get("id") if isinstance(tree, dict) else None
-        if id_ not in ids:
+        if not isinstance(id_, str) or id_ not in ids:
             continue
         if kind == Kind.DELETE.code:
             known.pop(id_, None)
         else:
             known[id_] = Known(raw, author)
     return known
+
+
+def mark_of(message_id: str) -> int:
+    """A small number by which a message id is looked up; equal marks are compared by the id itself."""
+    return crc32(message_id.encode("utf-8", "surrogatepass")) - 2**31

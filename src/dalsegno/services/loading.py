@@ -76,9 +76,7 @@ def merged(ranges: list[Range], known: dict[Place, Any]) -> list[Range]:
             out[-1][2] = max(out[-1][2], last)
         else:
             out.append([lane, first, last])
-    return [
-        part for part in out if any((part[0], pos) not in known for pos in range(part[1], part[2] + 1))
-    ]
+    return [part for part in out if any((part[0], pos) not in known for pos in range(part[1], part[2] + 1))]
 
 
 def json_text(value: Any) -> str:

@@ -16,12 +16,12 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.services.checkpoints import listed
 from dalsegno.core import codec
 from dalsegno.services.frames import SOURCES
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.threads_row import Scope
+from dalsegno.services.writes import listed
 
 __all__ = ["Row", "StoredWrite", "contents", "find", "full_id", "lineage_of", "page", "writes_of"]
 
@@ -86,9 +86,7 @@ def find(scope: Scope, name: str, ns: str, checkpoint_id: str | None, *, writes:
     return row
 
 
-def page(
-    scope: Scope, name: str, *, ns: str | None, before: int | None, limit: int
-) -> Op[list[Row]]:
+def page(scope: Scope, name: str, *, ns: str | None, before: int | None, limit: int) -> Op[list[Row]]:
     """Checkpoints of a thread, newest first, without their writes.
 
     Args:

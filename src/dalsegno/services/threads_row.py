@@ -94,9 +94,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
     rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
     if not rows and create:
         clock = yield Step("now", {})
-        yield Step(
-            "thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]}
-        )
+        yield Step("thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]})
         rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
     row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
     if row is None or (scope.user is not None and row.owner != scope.user):

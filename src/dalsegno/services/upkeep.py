@@ -36,7 +36,7 @@ _WIPES = (
 )
 
 
-def names(scope: Scope, limit: int | None) -> Op[list[str]]:  # noqa: ARG001 - a page of names is as cheap as one
+def names(scope: Scope) -> Op[list[str]]:
     """Ids of all threads, those written last first."""
     rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.user})
     return [unpack_name(name) for (name,) in rows]
@@ -161,7 +161,9 @@ class _Entry:
         self.state: dict[str, Any] | None = orjson.loads(state) if state is not None else None
         meta = metas.get(self.meta) if self.meta is not None else None
         counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
-        self.delta: set[str] = {key for key in counters if not key.startswith("$")} if isinstance(counters, dict) else set()
+        self.delta: set[str] = (
+            {key for key in counters if not key.startswith("$")} if isinstance(counters, dict) else set()
+        )
 
 
 def _checkpoints(row: ThreadRow) -> Op[dict[int, _Entry]]:
@@ -216,7 +218,10 @@ def sweep(row: ThreadRow) -> Op[None]:
     blanks = [place for place in dead if place[1] == last[place[0]] and place[0] != POOL]
     if drops:
         steps.append(
-            Step("item_drop", [{**row.key, "lane": lane, "first": first, "last": end} for lane, first, end in _runs(drops)])
+            Step(
+                "item_drop",
+                [{**row.key, "lane": lane, "first": first, "last": end} for lane, first, end in _runs(drops)],
+            )
         )
     if blanks:
         # The last element of a lane says where the next one goes; it stays, empty.
@@ -291,5 +296,3 @@ def _wipe(row: ThreadRow) -> Op[None]:
         Step("wipe_blob_refs", row.key),
         *(Step("blob_drop", {"tenant": row.tenant, "digest": digest}) for digest, _ in refs),
     )
-
-

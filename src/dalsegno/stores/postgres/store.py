@@ -317,7 +317,9 @@ class PostgresStore:
 class _Loop:
     """What belongs to one event loop: its pool and its queue of writes."""
 
-    def __init__(self, store: PostgresStore, pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, store: PostgresStore, pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
+    ) -> None:
         self.pool = pool
 
         async def run_group(group: list[Outcome]) -> None:
@@ -345,7 +347,9 @@ def _number(url: str, text: str) -> int:
 def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:
     """Turn a driver error into the family that says what to do."""
     if isinstance(error, (pg.DiskFull, pg.OutOfMemory)):
-        return errors.StoreFull(f"{url}: the server is out of space; nothing of this write was kept. Free space and repeat it.")
+        return errors.StoreFull(
+            f"{url}: the server is out of space; nothing of this write was kept. Free space and repeat it."
+        )
     if isinstance(error, (pg.DataCorrupted, pg.IndexCorrupted)):
         return errors.Damaged(url, expected="a sound database", found=str(error).strip())
     if isinstance(error, (pg.InvalidCatalogName, pg.InvalidPassword, pg.InvalidAuthorizationSpecification)):

@@ -239,11 +239,15 @@ def _translate(error: sqlite3.Error, url: str = "the database") -> errors.Dalseg
     code = getattr(error, "sqlite_errorcode", 0) or 0
     match code & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return errors.StoreFull(f"{url}: the disk is full; nothing of this write was kept. Free space and repeat it.")
+            return errors.StoreFull(
+                f"{url}: the disk is full; nothing of this write was kept. Free space and repeat it."
+            )
         case sqlite3.SQLITE_CORRUPT:
             return errors.Damaged(url, expected="a sound SQLite file", found=str(error))
         case sqlite3.SQLITE_NOTADB:
-            return errors.NotADatabase(f"{url} is not an SQLite database ({error}); nothing was changed. Check the path.")
+            return errors.NotADatabase(
+                f"{url} is not an SQLite database ({error}); nothing was changed. Check the path."
+            )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return errors.StoreUnavailable(
                 f"{url}: another process has held the write lock for {_BUSY_SECONDS:.0f} s; nothing was written. "
@@ -256,5 +260,3 @@ def _translate(error: sqlite3.Error, url: str = "the database") -> errors.Dalseg
         case sqlite3.SQLITE_IOERR:
             return errors.StoreUnavailable(f"{url}: the disk failed ({error}); read before repeating a write.")
     return errors.StoreError(f"{url}: {type(error).__name__}: {error}; run `dalsegno check` if it persists.")
-
-

@@ -1,0 +1,108 @@
+"""Handing a checkpoint to a run: what it may not go on with, and what to remember of it.
+
+Rules of this module:
+
+* A run that goes on into a graph which lacks a waiting node is refused; it would silently do nothing.
+* A new input over steps that still wait is reported, as the program chose.
+* What a run is handed is remembered, so that its next checkpoint is compared with it by identity.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import orjson
+from langgraph.pregel._loop import PregelLoop
+from langgraph.types import Command
+
+from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse
+from dalsegno.langgraph.authors import Authors
+from dalsegno.langgraph.config import conf_of
+from dalsegno.langgraph.pending import pending_nodes
+from dalsegno.langgraph.rebuild import Rebuilt
+from dalsegno.langgraph.requests import print_value, send_nodes
+from dalsegno.services.memo import Held, Memo
+
+__all__ = ["OnInput", "Opening", "UnfinishedWarning", "waiting"]
+
+OnInput = Literal["warn", "raise", "allow"]
+
+_RESUMING = "__pregel_resuming"
+
+
+class UnfinishedWarning(UserWarning):
+    """A new input was given to a thread whose head still had steps to run."""
+
+
+class Opening:
+    """Checks and remembers what runs are handed."""
+
+    def __init__(self, memo: Memo, authors: Authors, on_input: OnInput) -> None:
+        """Take the memories, and what to do when an input would discard waiting steps.
+
+        Raises:
+            Misuse: `on_input` is not one of its three words.
+        """
+        if on_input not in ("warn", "raise", "allow"):
+            msg = f"on_input_over_unfinished={on_input!r}: use 'warn', 'raise' or 'allow'"
+            raise Misuse(msg)
+        self._memo = memo
+        self._authors = authors
+        self._on_input = on_input
+
+    def hand(self, found: Rebuilt, loop: PregelLoop) -> None:
+        """Check a checkpoint that a run asked for, and remember it.
+
+        Raises:
+            GraphChanged: the run goes on and its graph lacks a waiting node.
+            InputOverUnfinished: an input would discard waiting steps, and that is set to raise.
+        """
+        self._check(found, loop)
+        self._hold(found)
+
+    def _check(self, found: Rebuilt, loop: PregelLoop) -> None:
+        conf = conf_of(loop.config)
+        goes_on = conf.get(_RESUMING, loop.input is None or isinstance(loop.input, Command))
+        if loop.is_nested and not goes_on:
+            return
+        pending = waiting(found)
+        if not pending:
+            return
+        where = f"thread {found.row.name!r}, checkpoint {found.row.id}"
+        if goes_on:
+            lost = sorted({name for name in pending if name not in loop.nodes})
+            if lost:
+                msg = (
+                    f"{where}: the run waits for {', '.join(map(repr, lost))}, which this graph no longer has; going on "
+                    "would silently do nothing. Restore the node, or go on from an earlier checkpoint with dalsegno.fork"
+                )
+                raise GraphChanged(msg)
+        elif self._on_input != "allow" and not conf.get("checkpoint_id"):
+            msg = (
+                f"{where}: {', '.join(map(repr, pending))} still had to run and is discarded by the new input. "
+                "Resume first (dalsegno.resume), or say on_input_over_unfinished='allow'"
+            )
+            if self._on_input == "raise":
+                raise InputOverUnfinished(msg)
+            warnings.warn(msg, UnfinishedWarning, stacklevel=5)
+
+    def _hold(self, found: Rebuilt) -> None:
+        row, values = found.row, found.checkpoint["channel_values"]
+        for name, value in values.items():
+            if name not in found.prints:
+                print_value(found.prints, name, value)
+        if not found.migrated:
+            self._memo.hold(row.name, row.ns, Held(row.id, found.prints))
+        self._authors.note_sends(row.name, row.id, send_nodes(values))
+        by_path: dict[str, list[tuple[str, Any]]] = {}
+        for write, (_, channel, value) in zip(row.writes, found.writes, strict=True):
+            by_path.setdefault(write.path, []).append((channel, value))
+        for path, writes in by_path.items():
+            self._authors.note(row.name, row.id, path, writes)
+
+
+def waiting(found: Rebuilt) -> Sequence[str]:
+    """Names of the nodes a checkpoint waits for."""
+    return pending_nodes(found.checkpoint, orjson.loads(found.row.graph) if found.row.graph is not None else None)

@@ -1,0 +1,244 @@
+"""From LangGraph's arguments to what the services store.
+
+Rules of this module:
+
+* A value is encoded here, before the call returns, and never looked at again: the caller may change it at once.
+* What this process handed out or stored last is compared by identity; what did not change is not encoded.
+* What cannot be stored exactly is refused with its path; nothing of the call is stored then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import orjson
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.pregel._loop import PregelLoop
+from langgraph.types import Send
+
+from dalsegno.core import codec
+from dalsegno.core.bulk import collector_paused
+from dalsegno.core.items import Plan, elements_of, last_places, lift
+from dalsegno.core.schema import StateSchema
+from dalsegno.core.tree import is_plain_text
+from dalsegno.errors import Misuse, NotSerializable
+from dalsegno.langgraph.authors import Authors, writer_of
+from dalsegno.langgraph.caller import graph_of
+from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
+from dalsegno.langgraph.pending import TASKS
+from dalsegno.langgraph.said import has_messages, said_of
+from dalsegno.services.checkpoints import Appended, Put, PutDone, Unchanged, Value, Whole
+from dalsegno.services.frames import split_metadata, write_frame
+from dalsegno.services.ids import thread_name
+from dalsegno.services.memo import Held, ListPrint, Memo, ValuePrint, print_of
+from dalsegno.services.placing import Placement
+from dalsegno.services.writes import Writes
+
+__all__ = ["Marks", "Recorded", "Requests", "add_print", "send_nodes"]
+
+Prints = dict[str, ListPrint | ValuePrint]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A checkpoint of a recorded history.
+
+    Attributes:
+        config: thread, namespace, and the parent's checkpoint id.
+        checkpoint, metadata, new_versions: as for `put`.
+        writes: (task id, task path, (channel, value) pairs).
+    """
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    new_versions: ChannelVersions
+    writes: Sequence[tuple[str, str, Sequence[tuple[str, Any]]]] = ()
+
+
+@dataclass(slots=True)
+class Marks:
+    """What a put leaves in this process's memory once it is stored.
+
+    Attributes:
+        sends: nodes the checkpoint's waiting sends are for.
+        prints: by channel.
+        templates: private copies of the messages that are new, by channel.
+    """
+
+    sends: list[str]
+    prints: Prints = field(default_factory=dict)
+    templates: dict[str, list[Any]] = field(default_factory=dict)
+
+
+class Requests:
+    """Makes requests, with the help of what this process remembers."""
+
+    def __init__(self, memo: Memo, authors: Authors, schema: StateSchema | None) -> None:
+        """Take the memory of states, the memory of who wrote what, and the schema that is stamped on checkpoints."""
+        self._memo = memo
+        self._authors = authors
+        self._schema = schema
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+        loop: PregelLoop | None,
+    ) -> tuple[Put, Marks]:
+        """A checkpoint to store, and what to remember once it is.
+
+        Args:
+            config, checkpoint, metadata, new_versions: as LangGraph gives them.
+            loop: the run on whose behalf, if known.
+        """
+        conf = conf_of(config)
+        thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
+        parent: str | None = conf.get("checkpoint_id")
+        source, step, run, rest = split_metadata(metadata_with(config, metadata))
+        work = _Values(self._memo.held(thread, ns, parent), self._authors.of(thread, parent), Plan())
+        with collector_paused():
+            for name, value in checkpoint["channel_values"].items():
+                work.add(name, value, is_new=parent is None or name in new_versions)
+        plan = work.plan
+        request = Put(
+            thread=thread,
+            place=Placement(
+                ns=ns,
+                id=checkpoint["id"],
+                parent=parent,
+                forks=(parent is not None and conf.get(FORK) == parent) or metadata.get("source") == "fork",
+                begins=step is not None and step < 0,
+                root_parent=(metadata.get("parents") or {}).get(""),
+            ),
+            values=work.out,
+            plan=plan,
+            frame=write_frame(checkpoint, now=int(datetime.now(UTC).timestamp() * 1_000_000)),
+            source=source,
+            step=step,
+            run=run,
+            meta=lift(codec.encode(rest, "metadata"), plan) if rest and rest != {"parents": {}} else None,
+            graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
+            version=self._schema.version if self._schema is not None and ns == "" else None,
+            fence=fence_of(conf),
+        )
+        work.marks.sends = send_nodes(checkpoint["channel_values"])
+        return request, work.marks
+
+    def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
+        """Remember a checkpoint that is stored; returns its config."""
+        place = request.place
+        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
+        for name, templates in marks.templates.items():
+            ranges = elements_of(done.state[name])
+            if ranges is not None:
+                self._memo.learn(done.thread, zip(last_places(ranges, len(templates)), templates, strict=True))
+        self._authors.applied(request.thread, place.parent)
+        self._authors.note_sends(request.thread, place.id, marks.sends)
+        return config_of(request.thread, place.ns, place.id)
+
+    def writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> Writes:
+        """A task's pending writes to store."""
+        conf = conf_of(config)
+        thread, checkpoint_id = thread_name(conf.get("thread_id")), conf.get("checkpoint_id")
+        if not isinstance(checkpoint_id, str) or not checkpoint_id:
+            msg = "put_writes needs config['configurable']['checkpoint_id']: the checkpoint the task runs on"
+            raise Misuse(msg)
+        plan = Plan()
+        request = Writes(
+            thread=thread,
+            ns=conf.get("checkpoint_ns") or "",
+            id=checkpoint_id,
+            task=task_id,
+            path=task_path,
+            writes=[
+                (
+                    WRITES_IDX_MAP.get(channel, place),
+                    cast("Any", codec.encode(channel, "write")),
+                    lift(codec.encode(value, f"writes.{channel}"), plan),
+                )
+                for place, (channel, value) in enumerate(writes)
+            ],
+            plan=plan,
+            fence=fence_of(conf),
+        )
+        self._authors.note(thread, checkpoint_id, task_path, writes)
+        return request
+
+
+class _Values:
+    """The values of one put, compared with what was held of its parent."""
+
+    def __init__(self, held: Held | None, written: Sequence[tuple[Any, str]], plan: Plan) -> None:
+        self.plan = plan
+        self.out: dict[str, Value] = {}
+        self.marks = Marks(sends=[])
+        self._held = held
+        self._written = written
+
+    def add(self, name: str, value: Any, *, is_new: bool) -> None:
+        """Take a channel's value; `is_new` says whether LangGraph gave it a new version."""
+        if not is_plain_text(name):
+            raise NotSerializable(
+                f"state[{name!r}]", "str", "a channel's name has no NUL or lone surrogates; rename it"
+            )
+
+        def whole() -> Whole:
+            return self._whole(name, value)
+
+        before = self._held.prints.get(name) if self._held is not None else None
+        if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
+            tail = value[len(before) :]
+            if tail:
+                self.out[name] = Appended(self._trees(name, tail, len(before)), self._said(tail), whole)
+                add_print(self.marks.prints, name, lambda: before.extended(tail))
+                self.marks.templates[name] = codec.clone_list(tail)
+                return
+        elif not (isinstance(before, ValuePrint) and before.kept(value)):
+            if self._held is None and not is_new:
+                self.out[name] = Unchanged(whole)
+                return
+            self.out[name] = whole()
+            print_value(self.marks.prints, name, value)
+            if has_messages(value):
+                self.marks.templates[name] = codec.clone_list(value)
+            return
+        self.marks.prints[name] = before
+        self.out[name] = Unchanged(whole)
+
+    def _whole(self, name: str, value: Any) -> Whole:
+        tree = lift(codec.encode(value, f"state.{name}"), self.plan)
+        return Whole(tree, self._said(value) if has_messages(value) else None)
+
+    def _trees(self, name: str, tail: Sequence[Any], start: int) -> list[Any]:
+        return [lift(codec.encode(item, f"state.{name}[{place}]"), self.plan) for place, item in enumerate(tail, start)]
+
+    def _said(self, items: Sequence[Any]) -> list[Any]:
+        return [said_of(item, writer_of(item, self._written)) for item in items]
+
+
+def print_value(prints: Prints, name: str, value: Any) -> None:
+    """Add a print of a channel's value, if it can be had."""
+    add_print(prints, name, (lambda: ListPrint(value)) if has_messages(value) else (lambda: print_of(value)))
+
+
+def add_print(prints: Prints, name: str, make: Callable[[], ListPrint | ValuePrint | None]) -> None:
+    """Add a print unless a part of the value cannot be walked."""
+    try:
+        found = make()
+    except TypeError:
+        return
+    if found is not None:
+        prints[name] = found
+
+
+def send_nodes(values: Mapping[str, Any]) -> list[str]:
+    """The nodes that a checkpoint's waiting sends are for, in order."""
+    sends = values.get(TASKS)
+    return [send.node if isinstance(send, Send) else "" for send in sends] if isinstance(sends, list) else []

@@ -1,0 +1,160 @@
+"""Where a checkpoint goes: its namespace, its parent, its number, its branch.
+
+Rules of this module:
+
+* **One head, one writer.** A put continues from the head of its namespace, or says that it forks, or is refused.
+* Numbers are given in the order of putting. A checkpoint that was announced by its writes gets a new number when it
+  comes, and they move along.
+* A branch starts where a put continues from something that is not the head. What a subgraph writes belongs to the
+  branch of the root checkpoint it runs under.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from dalsegno.contracts import Op, Step
+from dalsegno.errors import HeadMoved
+from dalsegno.services.ids import pack_id, pack_name, unpack_id
+from dalsegno.services.threads_row import ThreadRow
+
+__all__ = ["ROOT", "Own", "Parent", "Placement", "branch_of", "family", "judge", "namespace", "number"]
+
+ROOT = 0
+"""Number of the root graph's namespace in every thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a put says about where it goes.
+
+    Attributes:
+        ns: checkpoint namespace, "" for the root graph.
+        id: checkpoint id.
+        parent: id of the checkpoint it continues from, or None.
+        forks: True when it was addressed by its id, so that a branch may start there.
+        begins: True when it is a run's first checkpoint of all, which a thread has only one of.
+        root_parent: the root graph's checkpoint that a namespace runs under, if any.
+    """
+
+    ns: str
+    id: str
+    parent: str | None
+    forks: bool
+    begins: bool
+    root_parent: str | None
+
+
+@dataclass(slots=True)
+class Parent:
+    """The checkpoint a put continues from, as its row says; empty when there is none."""
+
+    ckpt: int | None = None
+    branch: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
+    meta: tuple[int | None, bytes | None] = (None, None)
+    shape: tuple[int | None, bytes | None] = (None, None)
+    graph: tuple[int | None, bytes | None] = (None, None)
+
+
+def namespace(row: ThreadRow, name: str) -> Op[tuple[int, int | None, str | None]]:
+    """Number, head and head's id of a namespace; made if there is none."""
+    rows = yield Step("namespace_find", {**row.key, "name": pack_name(name)})
+    if rows:
+        ns, head, head_id = rows[0]
+        return ns, head, unpack_id(bytes(head_id)) if head_id is not None else None
+    ns = ROOT
+    if name != "":
+        row.namespaces += 1
+        ns = row.namespaces
+    yield Step("namespace_add", {**row.key, "ns": ns, "name": pack_name(name)})
+    return ns, None, None
+
+
+@dataclass(slots=True)
+class Own:
+    """The row a checkpoint has already: announced by its writes, or stored before."""
+
+    ckpt: int
+    parent: int | None
+    branch: int
+    is_stored: bool
+
+
+def family(row: ThreadRow, ns: int, request: Placement) -> Op[tuple[Parent, Own | None]]:
+    """The parent a put names, and the row its own id has already."""
+    own_id = pack_id(request.id)
+    parent_id = pack_id(request.parent) if request.parent is not None else own_id
+    rows = yield Step("checkpoints_named", {**row.key, "ns": ns, "id": own_id, "parent": parent_id})
+    parent, own = Parent(), None
+    for ckpt, id_, up, branch, state, meta, shape, graph, meta_body, shape_body, graph_body, _ in rows:
+        if bytes(id_) == own_id:
+            own = Own(ckpt, up, branch, is_stored=state is not None)
+        if request.parent is not None and bytes(id_) == parent_id and state is not None:
+            parent = Parent(
+                ckpt,
+                branch,
+                orjson.loads(state),
+                (meta, _raw(meta_body)),
+                (shape, _raw(shape_body)),
+                (graph, _raw(graph_body)),
+            )
+    return parent, own
+
+
+def _raw(body: str | bytes | None) -> bytes | None:
+    return body.encode() if isinstance(body, str) else body
+
+
+def judge(
+    request: Placement, row: ThreadRow, parent: Parent, own: Own | None, head: int | None, head_id: str | None
+) -> bool:
+    """Whether this put starts a branch; refuses it when it may not go here."""
+    if own is not None and own.is_stored:
+        if own.parent != parent.ckpt:
+            raise HeadMoved(row.name, expected=request.parent, found=head_id)
+        return False
+    if head is None or parent.ckpt == head:
+        return False
+    if request.forks:
+        return True
+    if request.parent is None and not (request.begins and request.ns == ""):
+        return True
+    raise HeadMoved(row.name, expected=request.parent, found=head_id)
+
+
+def number(row: ThreadRow, own: Own | None) -> tuple[int, list[Step]]:
+    """The checkpoint's number, and the steps that move what waited under an announced one."""
+    if own is not None and own.is_stored:
+        return own.ckpt, []
+    row.checkpoints += 1
+    if own is None:
+        return row.checkpoints, []
+    move = {**row.key, "ckpt": own.ckpt, "to": row.checkpoints}
+    return row.checkpoints, [Step("checkpoint_reseat", move), Step("writes_reseat", move)]
+
+
+def branch_of(row: ThreadRow, parent: Parent, own: Own | None, request: Placement, *, forked: bool) -> Op[int]:
+    """The branch a put belongs to; a new one when it forks."""
+    if own is not None and own.is_stored:
+        return own.branch
+    if request.ns != "" and request.root_parent is not None:
+        rows = yield Step("checkpoint_branch", {**row.key, "ns": ROOT, "id": pack_id(request.root_parent)})
+        if rows:
+            return rows[0][0]  # type: ignore[no-any-return]  # a column
+    if not forked:
+        return parent.branch
+    row.branches += 1
+    yield Step(
+        "branch_add",
+        {
+            **row.key,
+            "branch": row.branches,
+            "parent": parent.branch if parent.ckpt is not None else None,
+            "forked_at": parent.ckpt,
+        },
+    )
+    return row.branches
