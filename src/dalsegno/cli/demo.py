@@ -19,6 +19,8 @@ from rich.text import Text
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import plain
 from dalsegno.cli.text import shown
+from dalsegno.demo import BUILT_IN, perform
+from dalsegno.demo.script import PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,8 +64,6 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the files, and say where they are.")] = False,
 ) -> None:
     """Play a conversation, kill its process, resume it in a new one, and compare with an undisturbed run."""
-    from dalsegno.demo import BUILT_IN, perform  # noqa: PLC0415 - loads LangGraph; other commands do without
-
     with _folder(frame, keep=keep) as folder:
         url = frame.named_store or f"sqlite:///{folder / 'demo.db'}"
         outcome = perform(
@@ -120,8 +120,6 @@ def _fact(name: str, text: str, style: str = "") -> _Fact:
 
 
 def _killed(outcome: Outcome, transcript: Path) -> Iterator[_Fact]:
-    from dalsegno.demo.script import PHASES  # noqa: PLC0415 - loads LangGraph; other commands do without
-
     moment = outcome.killed_at
     what = f"tool {moment.tool}" if moment.tool else moment.node
     yield _fact("transcript", f"{transcript.name}, {outcome.messages_expected} messages")
@@ -213,8 +211,9 @@ def _bytes(outcome: Outcome) -> Iterator[_Fact]:
     if theirs is None:
         yield _fact("stored by LangGraph", "not measured: its SQLite saver is not here (pip install 'dalsegno[demo]')")
     else:
-        ratio = theirs.run_bytes / max(ours.run_bytes, 1)
-        yield _fact("stored by LangGraph", f"{_grown(theirs)}: {ratio:.1f} times as much, with its own SQLite saver")
+        ratio = theirs.run_bytes / ours.run_bytes if ours.run_bytes else None
+        compared = "dalsegno needed no new page" if ratio is None else f"{ratio:.1f} times as much"
+        yield _fact("stored by LangGraph", f"{_grown(theirs)} with its own SQLite saver: {compared}")
 
 
 def _grown(file: FileSize) -> str:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from dalsegno.cli.output import Output
+from dalsegno.connect import connect
 from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError
 
 if TYPE_CHECKING:
@@ -91,8 +92,6 @@ class Frame:
         Raises:
             Misuse: no store was named, or one that dies with this process.
         """
-        from dalsegno.connect import connect  # noqa: PLC0415 - `--help` and mistakes answer without loading the stores
-
         if self.store is None:
             raise Misuse("no database named: give --store URL, such as sqlite:///agents.db, or set DALSEGNO_STORE.")
         if self.store.startswith("memory:"):

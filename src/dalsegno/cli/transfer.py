@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from langchain_core.messages import convert_to_openai_messages
 
 from dalsegno.cli.events import fields_of
 from dalsegno.cli.frame import Frame, command
@@ -24,6 +25,7 @@ from dalsegno.cli.output import as_json
 from dalsegno.cli.text import shown
 from dalsegno.core import codec
 from dalsegno.errors import Missing
+from dalsegno.imports import import_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,8 +61,6 @@ def import_(
     index: Annotated[int | None, typer.Option(min=0, help="Which conversation or thread of several, from 0.")] = None,
 ) -> None:
     """Read a transcript (OpenAI chat, LangChain messages) or a LangGraph thread into a new thread."""
-    from dalsegno.imports import import_file  # noqa: PLC0415 - loads readers and drivers; other commands do without
-
     with frame.connect(create=True) as ds, frame.out.progress("importing") as report:
         imported = import_file(ds, source, thread, index=index, progress=report)
     if frame.out.as_json:
@@ -102,8 +102,6 @@ def _chat(ds: dalsegno.Dalsegno, thread: str) -> list[dict[str, Any]]:
     Raises:
         Missing: the state has no list of messages.
     """
-    from langchain_core.messages import convert_to_openai_messages  # noqa: PLC0415 - loads LangChain
-
     for tree in ds.threads.tree(thread).values():
         if isinstance(tree, list) and tree and all(isinstance(each, dict) and "$m" in each for each in tree):
             chat = convert_to_openai_messages(codec.decode(tree))

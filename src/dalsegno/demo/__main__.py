@@ -16,6 +16,7 @@ import threading
 from typing import Any
 
 from dalsegno.demo.child import Job, perform
+from dalsegno.demo.process import family_of
 from dalsegno.errors import DalsegnoError
 
 
@@ -31,7 +32,7 @@ def _main() -> int:
     try:
         perform(Job.from_json(sys.stdin.read()), tell)
     except DalsegnoError as error:
-        tell({"event": "failed", "family": type(error).__name__, "message": str(error)})
+        tell({"event": "failed", "family": family_of(error), "message": str(error)})
         return 1
     return 0
 

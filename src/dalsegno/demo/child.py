@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "perform"]
 
-_PATIENCE_S: Final = 60.0
+_PATIENCE_S: Final = 30.0
 """How long a process holds still for its signal, or an errand for its elder, before it gives up."""
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dalsegno.connect import connect
 from dalsegno.demo.child import Job
 from dalsegno.demo.measure import FileSize, Undisturbed, spoken, undisturbed
-from dalsegno.demo.process import Launch, spawn
+from dalsegno.demo.process import Launch, failure, spawn
 from dalsegno.demo.script import BUILT_IN, Moment, Script, said
 from dalsegno.demo.world import Effect, World
 from dalsegno.errors import DalsegnoError, Misuse
@@ -228,13 +228,13 @@ def _run(process: Process, *, strike: bool) -> list[dict[str, Any]]:
     """Collect a process's reports, killing it at the strike.
 
     Raises:
-        DalsegnoError: it failed by itself, or ended before it could be killed.
+        DalsegnoError: it failed by itself, with the family of its error, or ended before it could be killed.
     """
     reports = []
     with process:
         for report in process.reports():
             if report["event"] == "failed":
-                raise DalsegnoError(f"the demo's process failed: {report['family']}: {report['message']}")
+                raise failure(report["family"], f"in the demo's process: {report['message']}")
             if report.get("struck"):
                 process.kill()
             reports.append(report)

@@ -14,12 +14,29 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
+from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dalsegno.demo.child import Job
 
-__all__ = ["Launch", "Process", "spawn"]
+__all__ = ["Launch", "Process", "failure", "family_of", "spawn"]
+
+
+_FAMILIES: Final = {
+    family.__name__: family for family in (Misuse, Conflict, Missing, Refused, Damaged, StoreError, DalsegnoError)
+}
+
+
+def family_of(error: DalsegnoError) -> str:
+    """Name of an error's family, to be told to another process."""
+    return next(name for name, family in _FAMILIES.items() if isinstance(error, family))
+
+
+def failure(family: str, message: str) -> DalsegnoError:
+    """An error of that family, as it happened in another process."""
+    return _FAMILIES.get(family, DalsegnoError)(message)
 
 
 class Process(Protocol):
