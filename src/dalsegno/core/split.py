@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -164,8 +165,8 @@ class Split:
         where: defaultdict[bytes, deque[int]] = defaultdict(deque)
         for index, digest in enumerate(old_digests):
             where[digest].append(index)
-        lane = 0
-        places: list[Place] = []
+        free = [True] * len(old_places)
+        placed: list[Place | bytes] = []  # where an element stands already, or what it is
         cursor = 0
         by_key = self._by_key(old_places) if any(map(_is_pair, elements)) else {}
         for index, element in enumerate(elements):
@@ -175,26 +176,27 @@ class Split:
                 before = self._tree(old_places[index]) if index < len(old_places) else None
             body = self._element_body(element, before, depth)
             digest = digest_of(body)
-            if cursor < len(old_places) and old_digests[cursor] == digest:
+            if cursor < len(old_places) and old_digests[cursor] == digest and free[cursor]:
                 found: int | None = cursor
             else:
-                options = where.get(digest)
+                options = where.get(digest, deque())
+                while options and not free[options[0]]:
+                    options.popleft()
                 found = options[0] if options else None
             if found is None:
-                lane = lane or self._lane_for(old_ranges)
-                places.append((lane, self._add_element(lane, body)))
+                placed.append(body)
             else:
-                where[digest].remove(found)
-                places.append(old_places[found])
+                free[found] = False
+                placed.append(old_places[found])
                 cursor = found + 1
-        ranges = ranges_over(places)
-        if len(ranges) > max(_LEAST_RANGES, len(elements) // 8):
+        if _pieces(placed) > max(_LEAST_RANGES, len(elements) // 8):
             # Broken up by edits: write it out once more in one piece, so that ranges stay short.
-            lane = self._new_lane()
-            bodies = {_place_of(item): item.body for item in self.items}
-            fresh = [bodies[place] if place in bodies else self._old[place] for place in places]
-            return ranges_over((lane, self._add_element(lane, body)) for body in fresh)
-        return ranges
+            placed = [part if isinstance(part, bytes) else self._old[part] for part in placed]
+            old_ranges = []
+        lane = self._lane_for(old_ranges) if any(isinstance(part, bytes) for part in placed) else 0
+        return ranges_over(
+            (lane, self._add_element(lane, part)) if isinstance(part, bytes) else part for part in placed
+        )
 
     def _element_body(self, element: Any, old: Any, depth: int) -> bytes:
         if _is_pair(element) and depth + 1 < MAX_DEPTH:
@@ -239,13 +241,19 @@ class Split:
         return pos
 
 
-def _place_of(item: NewItem) -> Place:
-    """Where a new item stands."""
-    return item.lane, item.pos
-
-
 def _is_plain(tree: Mapping[str, Any]) -> bool:
     return all(not key.startswith("$") or key == "$keys" for key in tree)
+
+
+def _pieces(placed: Sequence[Place | bytes]) -> int:
+    """How many ranges a list takes, when all that is new in it goes to one lane."""
+    joined = sum(
+        isinstance(one, bytes) and isinstance(two, bytes)
+        if isinstance(one, bytes) or isinstance(two, bytes)
+        else one[0] == two[0] and one[1] + 1 == two[1]
+        for one, two in pairwise(placed)
+    )
+    return len(placed) - joined
 
 
 def _is_pair(tree: Any) -> bool:
