@@ -112,10 +112,10 @@ class Dalsegno:
         create: bool = True,
     ) -> None:
         """Take an open store; callers use `connect`."""
-        if not isinstance(tenant, str) or not tenant.strip():
+        if not tenant.strip():
             msg = "tenant is blank; name who pays, or leave it out"
             raise Misuse(msg)
-        if user is not None and (not isinstance(user, str) or not user.strip()):
+        if user is not None and not user.strip():
             msg = "user is blank; name the owner, or leave it out"
             raise Misuse(msg)
         self.store_backend = store

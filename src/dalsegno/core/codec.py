@@ -4,8 +4,9 @@ Rules of this module:
 
 * `decode(encode(value))` has the value's type and is equal to it, also after `dumps`/`loads` and after a trip
   through a PostgreSQL `jsonb` column. What cannot keep that promise is refused when written, with its path.
-* Reading builds built-in types and registered classes only. It never imports, and runs no code of a class but
-  the two functions the program registered for it.
+* Reading builds built-in types and registered classes only. It never imports, and it runs no constructor and no
+  validator of a class. Code of a class runs only where Python asks for it (hash and equality of a key, the default
+  of a field added since) and where the program registered a function.
 * The tags `$ref`, `$list`, `$dict`, `$blob` and `$chunk` belong to the storage of items. They are neither
   written nor read here.
 """

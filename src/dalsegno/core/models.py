@@ -109,9 +109,9 @@ class Model:
             raise
         if unset:
             tree["$unset"] = unset
-        if present != len(self._defaults) or present != len(held) or counted != len(given):
-            self._note(value, tree, depth)
         extra, private = value.__pydantic_extra__, value.__pydantic_private__
+        if present != len(self._defaults) or present != len(held) or counted != len(given) or extra:
+            self._note(value, tree, depth)
         if extra:
             tree["$extra"] = part("extra", extra, value, depth)
         if private is not None or self._private:

@@ -23,7 +23,8 @@ class Face:
 
     def _run(self, make: Callable[[Scope], Op[R]], *, write: bool = False, key: str | None = None) -> R:
         scope = self._scope()
-        return self._store.run(lambda: make(scope), write=write, key=None if key is None else (scope.tenant, key))
+        line = None if key is None else (scope.tenant, key)
+        return self._store.run(lambda: make(scope), write=write, key=line)
 
     async def _arun(self, make: Callable[[Scope], Op[R]], *, write: bool = False, key: str | None = None) -> R:
         scope = self._scope()

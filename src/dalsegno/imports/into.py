@@ -95,12 +95,11 @@ def import_transcript(
         "versions_seen": {},
         "updated_channels": ["messages"],
     }
+    metadata = {"source": "update", "step": 0, "parents": {}, "imported": transcript.format}
     entry = Recorded(
         config={"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}},
         checkpoint=cast("Checkpoint", checkpoint),
-        metadata=cast(
-            "CheckpointMetadata", {"source": "update", "step": 0, "parents": {}, "imported": transcript.format}
-        ),
+        metadata=cast("CheckpointMetadata", metadata),
         new_versions={"messages": 1},
     )
     ds.checkpointer.put_history(lambda: iter([entry]))

@@ -1,0 +1,1 @@
+"""LangGraph and LangChain: the one room that imports them."""

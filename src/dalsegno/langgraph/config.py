@@ -35,7 +35,7 @@ def config_of(thread_id: str, ns: str, checkpoint_id: str, *, forks: bool = Fals
 
 
 def metadata_with(config: RunnableConfig, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with the run's own: simple values of the config's metadata and configurable, as LangGraph's savers do."""
+    """Metadata with simple values of the run's own metadata and configurable, as LangGraph's savers have it."""
     merged = dict(metadata)
     for part in (config.get("metadata"), config.get("configurable")):
         for key, value in (part or {}).items():

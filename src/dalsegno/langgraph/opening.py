@@ -75,8 +75,8 @@ class Opening:
             lost = sorted({name for name in pending if name not in loop.nodes})
             if lost:
                 msg = (
-                    f"{where}: the run waits for {', '.join(map(repr, lost))}, which this graph no longer has; going on "
-                    "would silently do nothing. Restore the node, or go on from an earlier checkpoint with dalsegno.fork"
+                    f"{where}: the run waits for {', '.join(map(repr, lost))}, which this graph no longer has; going "
+                    "on would silently do nothing. Restore the node, or go back with dalsegno.fork"
                 )
                 raise GraphChanged(msg)
         elif self._on_input != "allow" and not conf.get("checkpoint_id"):

@@ -9,6 +9,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +165,8 @@ class Rebuilder:
         }
         migrated = False
         if self._schema is not None and row.ns == "":
-            values, renamed, dropped = self._schema.read(values, row.version)
+            read, renamed, dropped = self._schema.read(values, row.version)
+            values = dict(read)
             migrated = row.version != self._schema.version
             _rename_versions(checkpoint, renamed, dropped)
         checkpoint["channel_values"] = values
@@ -230,7 +232,7 @@ def _name(channel: Any) -> str:
     return channel if isinstance(channel, str) else str(codec.decode(channel))
 
 
-def _rename_versions(checkpoint: dict[str, Any], renamed: Mapping[str, str], dropped: set[str]) -> None:
+def _rename_versions(checkpoint: dict[str, Any], renamed: Mapping[str, str], dropped: AbstractSet[str]) -> None:
     """Move the versions of renamed channels along, so that LangGraph keeps their values."""
     tables = [checkpoint["channel_versions"], *checkpoint["versions_seen"].values()]
     for table in tables:

@@ -95,7 +95,10 @@ class Requests:
         """A checkpoint to store, and what to remember once it is.
 
         Args:
-            config, checkpoint, metadata, new_versions: as LangGraph gives them.
+            config: thread, namespace and the parent's checkpoint id.
+            checkpoint: as LangGraph gives it.
+            metadata: as LangGraph gives it.
+            new_versions: channels that have a new version.
             loop: the run on whose behalf, if known.
         """
         conf = conf_of(config)

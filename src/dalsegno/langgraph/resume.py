@@ -31,8 +31,8 @@ def resume(
     thread_id: str,
     value: Any = None,
     *,
-    input: Any = None,
-    config: RunnableConfig | None = None,  # noqa: A002 - named to be refused
+    input: Any = None,  # noqa: A002 - it is here to be refused
+    config: RunnableConfig | None = None,
 ) -> Any:
     """Continue a thread from its last checkpoint.
 
@@ -65,8 +65,8 @@ async def aresume(
     thread_id: str,
     value: Any = None,
     *,
-    input: Any = None,
-    config: RunnableConfig | None = None,  # noqa: A002 - named to be refused
+    input: Any = None,  # noqa: A002 - it is here to be refused
+    config: RunnableConfig | None = None,
 ) -> Any:
     """Async face of `resume`."""
     base = _config(thread_id, None, config)
@@ -176,7 +176,10 @@ def _merged(new: RunnableConfig, base: RunnableConfig) -> RunnableConfig:
 
 def _required(checkpoint_id: object) -> str:
     if not isinstance(checkpoint_id, str) or not checkpoint_id.strip():
-        msg = "fork needs a checkpoint_id: without one it would go on at the end of the thread. `dalsegno checkpoints` lists them"
+        msg = (
+            "fork needs a checkpoint_id: without one it would go on at the end of the thread. "
+            "`dalsegno checkpoints` lists them"
+        )
         raise Misuse(msg)
     return checkpoint_id
 

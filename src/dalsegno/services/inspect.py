@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Place, digest_of, needs_of
+from dalsegno.core.items import POOL, Place, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.errors import Damaged, ThreadNotFound
 from dalsegno.services.frames import from_micros, read_frame
@@ -29,6 +29,13 @@ from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
 from dalsegno.services.upkeep import reachable
 
 __all__ = ["Finding", "Thread", "Verdict", "check_thread", "get_thread", "list_threads", "thread_bytes"]
+
+
+_SHOWN = 200
+"""Characters of a value that a finding shows."""
+
+_BROKEN = (ValueError, TypeError, IndexError, KeyError, AttributeError, Damaged)
+"""What reading a malformed frame or state raises (a JSON error is a ValueError)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,9 +197,7 @@ class _Check:
                 if real != bytes(digest):
                     self.find("digest", place, bytes(digest).hex(), real.hex())
             elif digest is not None:
-                self.find(
-                    "digest", place, "a string", digest_of(body.encode() if isinstance(body, str) else body).hex()
-                )
+                self.find("digest", place, "a string", type(tree).__name__)
         if tails[POOL] > self.row.pool:
             self.find("counter", "pool", f"at least {tails[POOL]}", self.row.pool)
         if tails and max(tails) > self.row.lanes:
@@ -217,38 +222,33 @@ class _Check:
         rows = yield Step("checkpoints_all", self.row.key)
         branches = {number for number, _, _ in (yield Step("branches_of", self.row.key))} | {0}
         self.numbers = {columns[0]: columns for columns in rows}
-        for ckpt, _ns, id_, parent, branch, meta, shape, graph, frame, state, *_ in rows:
-            if state is None:
-                continue
+        stored = [columns for columns in rows if columns[9] is not None]
+        for columns in stored:
             self.verdict.checkpoints += 1
-            place = f"checkpoint {unpack_id(bytes(id_))}"
-            if parent is not None and (parent not in self.numbers or self.numbers[parent][9] is None):
-                self.find("dangling", place, f"parent {parent}", "nothing")
-            if branch not in branches:
-                self.find("dangling", place, f"branch {branch}", "nothing")
-            for what, pos in (("metadata", meta), ("shape", shape), ("graph", graph)):
-                if pos is not None and (POOL, pos) not in self.trees:
-                    self.find("dangling", place, f"{what} at item 0:{pos}", "nothing")
-            try:
-                for node in orjson.loads(state).values():
-                    self._point(place, node)
-                read_frame(frame, orjson.dumps(self.trees.get((POOL, shape))), packed_id="", created_at=0)
-            except (
-                orjson.JSONDecodeError,
-                ValueError,
-                TypeError,
-                IndexError,
-                KeyError,
-                AttributeError,
-                Damaged,
-            ) as error:
-                self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
-            if ckpt > self.row.checkpoints:
-                self.find("counter", "checkpoints", f"at least {ckpt}", self.row.checkpoints)
+            self._checkpoint(columns, branches)
         for ns, name, head in (yield Step("namespaces_of", self.row.key)):
-            mine = [columns[0] for columns in rows if columns[1] == ns and columns[9] is not None]
-            if head != max(mine, default=None):
-                self.find("dangling", f"head of namespace {unpack_name(name)!r}", max(mine, default=None), head)
+            newest = max((columns[0] for columns in stored if columns[1] == ns), default=None)
+            if head != newest:
+                self.find("dangling", f"head of namespace {unpack_name(name)!r}", newest, head)
+
+    def _checkpoint(self, columns: tuple[Any, ...], branches: set[int]) -> None:
+        ckpt, _ns, id_, parent, branch, meta, shape, graph, frame, state, *_ = columns
+        place = f"checkpoint {unpack_id(bytes(id_))}"
+        if parent is not None and (parent not in self.numbers or self.numbers[parent][9] is None):
+            self.find("dangling", place, f"parent {parent}", "nothing")
+        if branch not in branches:
+            self.find("dangling", place, f"branch {branch}", "nothing")
+        for what, pos in (("metadata", meta), ("shape", shape), ("graph", graph)):
+            if pos is not None and (POOL, pos) not in self.trees:
+                self.find("dangling", place, f"{what} at item 0:{pos}", "nothing")
+        try:
+            for node in orjson.loads(state).values():
+                self._point(place, node)
+            read_frame(frame, orjson.dumps(self.trees.get((POOL, shape))), packed_id="", created_at=0)
+        except _BROKEN as error:
+            self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
+        if ckpt > self.row.checkpoints:
+            self.find("counter", "checkpoints", f"at least {ckpt}", self.row.checkpoints)
 
     def writes(self) -> Op[None]:
         for ckpt, task, _path, body in (yield Step("writes_all", self.row.key)):

@@ -163,10 +163,11 @@ def _spans_text(spans: Sequence[Span]) -> str:
 
 def _candidates(row: ThreadRow, spans: Sequence[Span], codes: Sequence[bytes]) -> Op[list[tuple[Any, ...]]]:
     slots = {f"t{n}": codes[n] if n < len(codes) else b"" for n in range(_SLOTS)}
+    most = _CANDIDATES if codes else _ALL
     return (
         yield Step(
             "events_matching",
-            {**row.key, "spans": _spans_text(spans), **slots, "limit": _CANDIDATES if codes else _ALL},
+            {**row.key, "spans": _spans_text(spans), **slots, "limit": most},
         )
     )
 

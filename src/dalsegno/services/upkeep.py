@@ -11,13 +11,13 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Place, needs_of
+from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of, places_of
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
@@ -237,46 +237,58 @@ def sweep(row: ThreadRow) -> Op[None]:
 
 def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
     """Every item and blob that checkpoints, writes and events of a thread point to, directly or not."""
-    live: set[Place] = set()
-    blobs: set[bytes] = set()
-    front: list[Place] = []
-
-    def reach(tree: Any) -> None:
-        ranges: list[list[int]] = []
-        needs_of(tree, ranges, blobs)
-        for lane, first, end in ranges:
-            for pos in range(first, end + 1):
-                if (lane, pos) not in live:
-                    live.add((lane, pos))
-                    front.append((lane, pos))
-
-    seen: set[tuple[int, int, int]] = set()
+    reach = _Reach()
     for columns in (yield Step("checkpoints_all", row.key)):
         for pos in columns[5:8]:
-            if pos is not None:
-                reach({"$ref": pos})
+            reach.place((POOL, pos) if pos is not None else None)
         if columns[9] is not None:
             for node in orjson.loads(columns[9]).values():
-                if isinstance(node, dict) and len(node) == 1 and ("$list" in node or "$dict" in node):
-                    node = {"$list": [part for part in next(iter(node.values())) if (*part,) not in seen]}
-                    seen.update((*part,) for part in node["$list"])
-                reach(node)
+                reach.node(node)
     for _, _, _, body in (yield Step("writes_all", row.key)):
-        reach(orjson.loads(body))
+        reach.tree(orjson.loads(body))
     for columns in (yield Step("events_all", row.key)):
-        place = (columns[7], columns[8])
-        if place not in live:
-            live.add(place)
-            front.append(place)
-    bodies = {}
-    if front:
+        reach.place((columns[7], columns[8]))
+    if reach.front:
         rows = yield Step("items_all", row.key)
-        bodies = {(lane, pos): body for lane, pos, _, body in rows}
-    while front:
-        body = bodies.get(front.pop())
-        if body is not None and '"$' in (body if isinstance(body, str) else body.decode()):
-            reach(orjson.loads(body))
-    return live, blobs
+        reach.follow({(lane, pos): body for lane, pos, _, body in rows})
+    return reach.live, reach.blobs
+
+
+class _Reach:
+    """A walk along everything that is pointed to."""
+
+    def __init__(self) -> None:
+        self.live: set[Place] = set()
+        self.blobs: set[bytes] = set()
+        self.front: list[Place] = []
+        self._seen: set[tuple[int, ...]] = set()
+
+    def place(self, place: Place | None) -> None:
+        if place is not None and place not in self.live:
+            self.live.add(place)
+            self.front.append(place)
+
+    def node(self, node: Any) -> None:
+        """A channel's node; ranges that an earlier checkpoint had too are not walked again."""
+        ranges = elements_of(node)
+        if ranges is None:
+            self.tree(node)
+            return
+        fresh = [part for part in ranges if (*part,) not in self._seen]
+        self._seen.update((*part,) for part in fresh)
+        self.tree({"$list": fresh})
+
+    def tree(self, tree: Any) -> None:
+        ranges: list[Range] = []
+        needs_of(tree, ranges, self.blobs)
+        for place in places_of(ranges):
+            self.place(place)
+
+    def follow(self, bodies: Mapping[Place, str | bytes]) -> None:
+        while self.front:
+            body = bodies.get(self.front.pop())
+            if body is not None and ('"$' if isinstance(body, str) else b'"$') in body:  # type: ignore[operator]
+                self.tree(orjson.loads(body))
 
 
 def _runs(places: Iterable[Place]) -> list[tuple[int, int, int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 __all__ = ["load_script", "load_statements", "migrations"]
 
@@ -32,7 +32,7 @@ def load_statements(package: str) -> dict[str, LiteralString]:
     parts = _NAME.split(text)
     found: dict[str, LiteralString] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        statement = cast("LiteralString", body.strip().rstrip(";").strip())
+        statement = body.strip().rstrip(";").strip()
         if name in found or not statement:
             msg = f"{package}: statement {name!r} is defined twice or empty"
             raise ValueError(msg)
@@ -42,7 +42,7 @@ def load_statements(package: str) -> dict[str, LiteralString]:
 
 def load_script(package: str, name: str) -> LiteralString:
     """Read one `.sql` file of a store's package, whole."""
-    return cast("LiteralString", (files(package) / "sql" / name).read_text(encoding="utf-8"))
+    return (files(package) / "sql" / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -45,7 +45,8 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]], *, create: bool)
             if number > (found or 0):
                 connection.execute(script)
         connection.execute(
-            "INSERT INTO ds_meta (name, value) VALUES ('format', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            "INSERT INTO ds_meta (name, value) VALUES ('format', %s)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (str(FORMAT),),
         )
 
@@ -60,7 +61,7 @@ def _format_of(connection: psycopg.Connection[tuple[object, ...]]) -> int | None
     row = connection.execute("SELECT value FROM ds_meta WHERE name = 'format'").fetchone()
     found = int(str(row[0])) if row else 0
     if found > FORMAT:
-        msg = f"this database has format {found}, this dalsegno knows up to {FORMAT}; upgrade dalsegno. Nothing was changed."
+        msg = f"the database has format {found}, this dalsegno knows {FORMAT}; nothing was changed. Upgrade dalsegno"
         raise errors.SchemaNewer(msg)
     return found
 

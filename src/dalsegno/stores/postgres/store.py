@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
@@ -37,6 +37,9 @@ from dalsegno.stores.statements import load_statements
 __all__ = ["PostgresStore"]
 
 R = TypeVar("R")
+
+_Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
+_AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
 _CONNECT_SECONDS = 10.0
 
@@ -81,8 +84,7 @@ class PostgresStore:
             return result
         outcome = Outcome(factory)
         self._transact([outcome], read=True)
-        result = outcome.get()
-        return result
+        return cast("R", outcome.get())
 
     async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
         """Run an operation; see `dalsegno.contracts.Store.arun`."""
@@ -93,8 +95,7 @@ class PostgresStore:
             return result
         outcome = Outcome(factory)
         await self._atransact(loop, [outcome], read=True)
-        result = outcome.get()
-        return result
+        return cast("R", outcome.get())
 
     def close(self) -> None:
         """Close the pool of this process; pools of event loops close with `aclose` in their loop."""
@@ -358,7 +359,7 @@ def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:
         return errors.StoreError(f"{url}: {_line(error)}; nothing was written. Ask for the right to this schema.")
     if isinstance(error, PoolTimeout) or error.sqlstate is None or error.sqlstate[:2] in ("08", "53", "57"):
         return errors.StoreUnavailable(
-            f"{url}: {_line(error)}; the outcome of a write is unknown: read before repeating it. Check that the server runs."
+            f"{url}: {_line(error)}; the outcome of a write is unknown: read before repeating it. Is the server up?"
         )
     if isinstance(error, (pg.SerializationFailure, pg.DeadlockDetected)):
         return errors.StoreUnavailable(f"{url}: {_line(error)}; nothing was written. Repeat it.")

@@ -48,7 +48,8 @@ def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = T
             if number > (found or 0):
                 _run_script(connection, script)
         connection.execute(
-            "INSERT INTO ds_meta (name, value) VALUES ('format', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            "INSERT INTO ds_meta (name, value) VALUES ('format', ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (str(FORMAT),),
         )
         connection.execute("COMMIT")
@@ -64,7 +65,7 @@ def _format_of(connection: sqlite3.Connection) -> int | None:
     row = connection.execute("SELECT value FROM ds_meta WHERE name = 'format'").fetchone()
     found = int(row[0]) if row else 0
     if found > FORMAT:
-        msg = f"this database has format {found}, this dalsegno knows up to {FORMAT}; upgrade dalsegno. Nothing was changed."
+        msg = f"the database has format {found}, this dalsegno knows {FORMAT}; nothing was changed. Upgrade dalsegno"
         raise errors.SchemaNewer(msg)
     return found
 
@@ -78,7 +79,7 @@ def _into_wal(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
-        time.sleep(min(0.1, 0.005 * 2**attempt) if attempt < 10 else 0.1)
+        time.sleep(min(0.1, 0.005 * (attempt + 1)))
     msg = "the database could not be switched to WAL; another process keeps it locked"
     raise errors.StoreUnavailable(msg)
 

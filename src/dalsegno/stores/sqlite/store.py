@@ -32,6 +32,8 @@ __all__ = ["SqliteStore"]
 R = TypeVar("R")
 
 _BUSY_SECONDS = 60.0
+_READERS = 8
+"""Idle connections kept for readers."""
 
 
 class SqliteStore:
@@ -113,7 +115,7 @@ class SqliteStore:
                 connection.close()
                 raise
             with self._lock:
-                if self._closed or len(self._readers) >= 8:
+                if self._closed or len(self._readers) >= _READERS:
                     connection.close()
                 else:
                     self._readers.append(connection)
