@@ -118,7 +118,9 @@ def test_a_wrong_snippet_is_caught(tmp_path: Path):
 
 
 def test_a_class_of_a_page_is_annotated_with_types(tmp_path: Path):
-    (block,) = blocks("```python\nclass State:\n    log: list[int]\nassert State.__annotations__ == {'log': list[int]}\n```\n")
+    (block,) = blocks(
+        "```python\nclass State:\n    log: list[int]\nassert State.__annotations__ == {'log': list[int]}\n```\n"
+    )
     run_python(block, tmp_path / "page.md", {"__name__": "__main__"})
 
 
