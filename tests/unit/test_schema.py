@@ -256,6 +256,13 @@ def test_paths_lead_through_objects() -> None:
     assert state == {"a": Attachment(id=1, tags=[{"k": 1}]), "s": Slotted(inner={})}
 
 
+def test_a_change_inside_a_field_does_not_count_as_setting_it() -> None:
+    model = Model.model_construct(inner={"k": 1}, _fields_set={"ref"})
+    schema = StateSchema(version=2, migrations=[Rename("m.inner.k", "key", since=2)])
+    read = schema.read({"m": model}, 1).values["m"]
+    assert (read.inner, read.model_fields_set) == ({"key": 1}, {"ref"})
+
+
 def test_containers_keep_their_type() -> None:
     counted = defaultdict(list, {"k": {"url": 1}})
     ordered = OrderedDict(url=1)

@@ -45,12 +45,21 @@ migrations = st.one_of(
 )
 
 
+def jsonb(tree: Any) -> Any:
+    """A tree after a trip through a PostgreSQL jsonb column, which has an order of its own."""
+    if isinstance(tree, list):
+        return [jsonb(inner) for inner in tree]
+    if isinstance(tree, dict):
+        return {key: jsonb(tree[key]) for key in sorted(tree, key=lambda key: (len(key.encode()), key.encode()))}
+    return tree
+
+
 def encoded(state: dict[str, Any]) -> dict[str, Any]:
-    return {channel: codec.loads(codec.dumps(codec.encode(value))) for channel, value in state.items()}
+    return {channel: jsonb(codec.encode(value)) for channel, value in state.items()}
 
 
 def decoded(trees: Any) -> dict[str, Any]:
-    return {channel: codec.decode(tree) for channel, tree in trees.items()}
+    return {channel: codec.decode(jsonb(tree)) for channel, tree in trees.items()}
 
 
 def shown(value: Any) -> str:
@@ -81,6 +90,25 @@ def test_parts_and_writes_too(part: Any, steps: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "step", "read"),
+    [
+        ({"b": 1, "a": 2}, [Rename("c.b", "x", since=2), Rename("c.a", "y", since=2)], {"x": 1, "y": 2}),
+        ({"c": 1, "a": 2}, [Rename("c.c", "b", since=2), Default("c.d", 3, since=2)], {"b": 1, "a": 2, "d": 3}),
+        ({"url": 1, "b": 2, "a": 3}, Rename("c.url", "ref", since=2), {"ref": 1, "b": 2, "a": 3}),
+        ({"b": 1, "a": 2}, Default("c.Z", 3, since=2), {"b": 1, "a": 2, "Z": 3}),
+        ({"url": 1, "b": 2}, Rename("c.url", "$ref", since=2), {"$ref": 1, "b": 2}),
+        ({"$ref": 1, "b": 2}, Rename("c.$ref", "url", since=2), {"url": 1, "b": 2}),
+        ({"b": 1, "a": 2, "url": 3}, Drop("c.a", since=2), {"b": 1, "url": 3}),
+        ({7: {"url": 1}, "k": {"url": 2}}, Rename("c[].url", "ref", since=2), {7: {"ref": 1}, "k": {"ref": 2}}),
+    ],
+)
+def test_keys_keep_their_order_and_their_spelling(state: Any, step: Any, read: Any) -> None:
+    steps = step if isinstance(step, list) else [step]
+    found = StateSchema(version=2, migrations=steps).migrate(encoded({"c": state}), 1, trees=True)
+    assert shown(decoded(found.values)["c"]) == shown(read)
+
+
+@pytest.mark.parametrize(
     "tree",
     [
         {"$keys": [0], "url": 1, "x": 2},
@@ -95,7 +123,7 @@ def test_parts_and_writes_too(part: Any, steps: list[Any]) -> None:
 )
 def test_a_damaged_tree_is_left_for_its_reader_to_report(tree: Any) -> None:
     schema = StateSchema(
-        version=2, migrations=[Rename("c.url", "ref", since=2), Drop("c[].url", since=2), Rename("c[].x", "y", since=2)]
+        version=2, migrations=[Rename("c.url", "ref", since=2), Drop("c[].url", since=2), Rename("c.x", "y", since=2)]
     )
     migrated = schema.migrate({"c": tree}, 1, trees=True).values["c"]
     assert migrated == tree
@@ -191,6 +219,23 @@ def test_a_field_that_was_never_set_and_is_added_is_set() -> None:
     assert migrated(tree, Default("c[].late", 7, since=2)).late == 7
 
 
+def test_notes_about_a_field_go_where_the_field_goes() -> None:
+    class Noted(BaseModel):
+        id: int
+        ref: str = ""
+        url: str = ""
+
+    tree = {"$type": codec.encode(Noted(id=1))["$type"], "id": 1}
+    added = migrated({**tree, "$set": ["id"], "url": ""}, Default("c[].ref", "r", since=2))
+    assert (added.ref, added.model_fields_set) == ("r", {"id", "ref"})
+    absent = migrated({**tree, "$absent": ["ref"]}, Default("c[].ref", "r", since=2))
+    assert absent.ref == "r"
+    moved = migrated({**tree, "$set": ["id", "url"], "url": "u", "$absent": ["ref"]}, Rename("c[].url", "ref", since=2))
+    assert (moved.ref, moved.model_fields_set) == ("u", {"id", "ref"})
+    both = migrated({**tree, "url": "u", "ref": "r"}, Rename("c[].url", "ref", since=2))
+    assert (both.url, both.ref) == ("u", "r")
+
+
 def test_objects_in_objects_in_every_container_are_reached() -> None:
     old = make_dataclass("Leaf", [("url", str)])
     new = make_dataclass("Leaf", [("ref", str)])
@@ -249,7 +294,7 @@ def test_what_is_dropped_is_never_decoded() -> None:
 def test_an_added_channel_is_a_tree_like_the_others() -> None:
     schema = StateSchema(version=2, migrations=[Default("seen", {1, 2}, since=2), Default("c.at", (1,), since=2)])
     found = schema.migrate({"c": {}}, 1, trees=True)
-    assert decoded(found.values) == {"seen": {1, 2}, "c": {"at": (1,)}}
+    assert found.values == {"seen": {"$set": [1, 2]}, "c": {"at": {"$tuple": [1]}}}
     waiting = schema.migrate({"__start__": {"c": {}}}, 1, trees=True)
     assert waiting.values == {"__start__": {"c": {"at": {"$tuple": [1]}}}}
 
