@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -306,6 +307,26 @@ def test_a_failed_export_leaves_the_old_file(run, tmp_path):
     assert run("export", "nobody", "-o", target).code == 3
     assert target.read_text() == "before"
     assert list(tmp_path.glob(".out*")) == []
+
+
+def test_an_export_may_go_to_a_pipe(run, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True, encoding="utf-8") as reader:
+        assert run("export", "t-1", "-o", pipe).code == 0
+        assert reader.stdout.read() == run("export", "t-1").out
+    assert pipe.is_fifo()
+
+
+def test_an_export_keeps_links_and_modes(run, tmp_path):
+    target, link = tmp_path / "out.jsonl", tmp_path / "link.jsonl"
+    target.write_text("before")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    assert run("export", "t-1", "-o", link).code == 0
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == run("export", "t-1").out
+    assert target.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_thread_longer_than_a_page_is_exported_whole(run, url):

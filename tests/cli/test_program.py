@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,15 @@ def test_help_names_every_command(words, monkeypatch, capsys):
     out = capsys.readouterr().out
     for command in ("demo", "import", "threads", "show", "checkpoints", "state", "diff", "check", "export"):
         assert f"  {command}  " in out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line(url):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*PROGRAM, "threads", "--store", url], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 7
+    assert done.stderr.count(b"\n") == 1
+    assert b"No space left" in done.stderr
 
 
 def test_an_interrupted_program_says_nothing_more(tmp_path):

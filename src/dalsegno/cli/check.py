@@ -37,7 +37,7 @@ def check(
         frame.out.note(f"{len(verdict.findings):,} findings: stop writing to this database and restore from a copy.")
     else:
         counts = {key: count for key, count in plain(verdict).items() if key != "findings"}
-        read = ", ".join(f"{count:,} {key}" for key, count in counts.items())
+        read = ", ".join(f"{count:,} {key.removesuffix('s') if count == 1 else key}" for key, count in counts.items())
         frame.out.show(shown(f"clean: {read} agree with each other", "green"))
     if verdict.findings:
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.panel import Panel
@@ -76,16 +76,24 @@ def demo(
             kill_at=kill_at,
         )
     if frame.out.as_json:
-        frame.out.document({
-            **plain(outcome), "folder": str(folder) if keep else None,
-            "identical": outcome.identical, "doubled": plain(outcome.doubled), "holds": outcome.holds,
-        })  # fmt: skip
+        frame.out.document(_facts(outcome) | {"folder": str(folder) if keep else None})
     else:
         frame.out.show(*_story(frame, outcome, transcript or Path("built-in transcript")))
         if frame.named_store or keep:
-            frame.out.note(f"The thread is kept. Look at it: dalsegno show {outcome.thread_id}")
+            where = "" if frame.named_store else f" --store {url}"
+            frame.out.note(f"The thread is kept. Look at it: dalsegno show {outcome.thread_id}{where}")
     if not outcome.holds:
         raise typer.Exit(1)
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    return {
+        **plain(outcome),
+        "identical": outcome.identical,
+        "doubled": plain(outcome.doubled),
+        "bytes_ratio": _ratio(outcome),
+        "holds": outcome.holds,
+    }
 
 
 @contextmanager
@@ -211,9 +219,15 @@ def _bytes(outcome: Outcome) -> Iterator[_Fact]:
     if theirs is None:
         yield _fact("stored by LangGraph", "not measured: its SQLite saver is not here (pip install 'dalsegno[demo]')")
     else:
-        ratio = theirs.run_bytes / ours.run_bytes if ours.run_bytes else None
+        ratio = _ratio(outcome)
         compared = "dalsegno needed no new page" if ratio is None else f"{ratio:.1f} times as much"
         yield _fact("stored by LangGraph", f"{_grown(theirs)} with its own SQLite saver: {compared}")
+
+
+def _ratio(outcome: Outcome) -> float | None:
+    """How many times as much LangGraph's own saver stored; None where nothing can be divided."""
+    theirs = outcome.stored_by_langgraph
+    return theirs.run_bytes / outcome.stored.run_bytes if theirs is not None and outcome.stored.run_bytes else None
 
 
 def _grown(file: FileSize) -> str:

@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* An export to a file is written beside it and put in its place when it is whole.
+* An export to a file is written beside it and put in its place when it is whole; one to a device or a pipe goes there.
 * An export holds the truth (`jsonl`: every event of the lineage) or what other programs read (`openai`: the messages
   of the newest state).
 """
@@ -10,11 +10,12 @@ Rules of this module:
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
+import uuid
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 from langchain_core.messages import convert_to_openai_messages
@@ -121,19 +122,26 @@ def _target(frame: Frame, output: Path | None) -> Iterator[Callable[[str], None]
     """Where an export goes; a file appears only when it is whole, whatever was there before stays until then."""
     if output is None:
         yield frame.out.write
-        return
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=output.absolute().parent, prefix=f".{output.name}.", delete=False
-    ) as draft:
+    elif output.exists() and not output.is_file():  # a device or a pipe is written to, never replaced
+        with output.open("w", encoding="utf-8") as stream:
+            yield _writer(stream)
+    else:
+        target = output.resolve()
+        draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
+            with draft.open("x", encoding="utf-8") as stream:
+                yield _writer(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if target.exists():
+                shutil.copymode(target, draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
 
-            def write(text: str) -> None:
-                draft.write(text)
 
-            yield write
-            draft.flush()
-            os.fsync(draft.fileno())
-            Path(draft.name).replace(output)
-        except BaseException:
-            Path(draft.name).unlink()
-            raise
+def _writer(stream: TextIO) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        stream.write(text)
+
+    return write
