@@ -43,7 +43,7 @@ class Item(pydantic.BaseModel):
 codec.register_types(Colour, Point, Person, Item)
 
 tags = st.sampled_from(
-    [*DECODERS, "$ref", "$list", "$unset", "$absent", "$set", "$extra", "$private", "$attributes", "$value", "$"]
+    [*DECODERS, "$ref", "$list", "$unset", "$absent", "$given", "$extra", "$private", "$attributes", "$value", "$"]
 )
 fields = st.sampled_from(
     [

@@ -28,6 +28,7 @@ import pydantic
 import pytest
 
 from dalsegno.core import codec
+from dalsegno.core.walk import DECODERS
 from dalsegno.errors import Damaged, Misuse, NotSerializable, StateShapeError, UnknownType
 
 
@@ -141,6 +142,7 @@ WRITTEN = [
 def test_the_written_form_of_a_type_is_part_of_the_format(value: Any, text: str) -> None:
     assert codec.dumps(codec.encode(value)).decode() == text
     assert codec.dumps(codec.encode(codec.decode(codec.loads(text)))).decode() == text
+    assert codec.dumps(codec.encode(codec.clone(value))).decode() == text
 
 
 def test_a_nan_keeps_the_bits_it_carries() -> None:
@@ -190,6 +192,15 @@ def test_a_key_of_a_subclass_of_str_is_not_taken_for_a_string() -> None:
     assert [type(key) for key in found] == [np.str_]
 
 
+def test_a_path_whose_text_reads_as_another_path_is_kept_or_refused() -> None:
+    odd = pathlib.PureWindowsPath("./c:a")  # a file `c:a` here, not `a` on drive c
+    if pathlib.PureWindowsPath(str(odd)) == odd:
+        assert codec.decode(codec.encode(odd)) == odd
+    else:
+        with pytest.raises(NotSerializable, match="reads as another path"):
+            codec.encode(odd)
+
+
 # --- what is refused when written -----------------------------------------------------------------
 
 
@@ -223,6 +234,11 @@ def chain(kind: Any, length: int) -> Any:
     return value
 
 
+def with_attribute(value: Any) -> Any:
+    value.beside = 1
+    return value
+
+
 REFUSED = [
     ({"sender": Handle()}, r"state\.sender \(.*Handle\): keep an id in the state and open it when needed"),
     ({"s": socket.socket}, r"state\.s \(class socket\): a class is stored by its registered name"),
@@ -238,6 +254,7 @@ REFUSED = [
     (np.array(["a"], np.dtypes.StringDType()), r"state \(numpy.ndarray\): dtype StringDType"),
     (collections.defaultdict(lambda: 1), r"state \(collections.defaultdict\): its default_factory is a function"),
     (collections.defaultdict(Loose), r"state\.default_factory \(class Loose\)"),
+    (with_attribute(collections.Counter()), r"state \(collections\.Counter\): has attributes of its own \(beside\)"),
     (re.compile("a", re.DEBUG), r"re\.DEBUG"),
     (ValueError(Loose()), r"state\.args\[0\] \(.*Loose\)"),
     (memoryview(b""), r"state \(memoryview\)"),
@@ -265,7 +282,7 @@ def test_what_cannot_be_kept_is_refused_with_its_path_and_a_way_out(value: Any, 
     assert refused.value.path.startswith("state")
 
 
-UNKNOWN = [(value, message) for value, message in REFUSED if "deep" not in message and "DEBUG" not in message]
+UNKNOWN = [(value, message) for value, message in REFUSED if not re.search("deep|DEBUG|of its own", message)]
 
 
 @pytest.mark.parametrize(("value", "message"), UNKNOWN, ids=[message[:40] for _, message in UNKNOWN])
@@ -509,3 +526,13 @@ def test_clones_of_a_list_are_independent() -> None:
     assert values[0] == {"a": [1]}
     with pytest.raises(NotSerializable, match=r"state\[0\]"):
         codec.clone_list([Loose()])
+
+
+def test_no_note_beside_a_tag_can_be_taken_for_a_tag() -> None:
+    notes = {"$absent", "$attributes", "$extra", "$given", "$private", "$unset", "$value"}
+    assert notes.isdisjoint(DECODERS)
+    item = Item(name="a")
+    item.model_fields_set.add("elsewhere")
+    tree = codec.encode(item)
+    assert tree["$given"] == ["elsewhere", "name"]
+    assert codec.decode(dict(sorted(tree.items()))).model_fields_set == {"elsewhere", "name"}

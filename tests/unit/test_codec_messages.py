@@ -54,6 +54,7 @@ WRITTEN: list[tuple[Any, str]] = [
 def test_the_written_form_is_part_of_the_format_and_has_no_defaults(value: Any, text: str) -> None:
     assert codec.dumps(codec.encode(value)).decode() == text
     assert codec.dumps(codec.encode(codec.decode(codec.loads(text)))).decode() == text
+    assert codec.dumps(codec.encode(codec.clone(value))).decode() == text
 
 
 MESSAGES = [value for value, _ in WRITTEN if isinstance(value, messages.BaseMessage | documents.Document)]

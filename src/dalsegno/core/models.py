@@ -31,7 +31,7 @@ from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, damaged, dec, 
 __all__ = ["Model", "address", "model"]
 
 _OWN_SLOTS: Final = {"__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"}
-_NOTES: Final = ("$unset", "$absent", "$set", "$attributes", "$extra", "$private")
+_NOTES: Final = ("$unset", "$absent", "$given", "$attributes", "$extra", "$private")
 """Keys of a model's envelope besides its tag and its fields."""
 _NOTHING: Final = object()
 
@@ -127,7 +127,7 @@ class Model:
         unset = tree.get("$unset", [])
         told = {key for key in self._defaults if key in tree and key not in unset}  # type: ignore[operator]
         if given != told | (value.__pydantic_extra__ or {}).keys():
-            tree["$set"] = list[Json](sorted(given))
+            tree["$given"] = list[Json](sorted(given))
 
     # --- reading
 
@@ -166,8 +166,8 @@ class Model:
         extra = _entries(tree, "$extra") if "$extra" in tree else extra
         newer = {key: dec(item) for key, item in tree.items() if key[:1] != "$" and key not in self._defaults}
         (held if extra is None else extra).update(newer)
-        if "$set" in tree:
-            return extra, set(strings(tree, "$set"))
+        if "$given" in tree:
+            return extra, set(strings(tree, "$given"))
         return extra, given.difference(strings(tree, "$unset")).union(extra or ())
 
     def _make(self, held: object, given: object, extra: object, private: object) -> object:
