@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
 import orjson
@@ -31,6 +32,7 @@ from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
 from dalsegno.langgraph.pending import TASKS
 from dalsegno.langgraph.said import has_messages, said_of
+from dalsegno.services.arrivals import Said
 from dalsegno.services.checkpoints import Appended, Put, PutDone, Unchanged, Value, Whole
 from dalsegno.services.frames import split_metadata, write_frame
 from dalsegno.services.ids import thread_name
@@ -192,14 +194,13 @@ class _Values:
                 f"state[{name!r}]", "str", "a channel's name has no NUL or lone surrogates; rename it"
             )
 
-        def whole() -> Whole:
-            return self._whole(name, value)
-
+        # Bound to values, not to this object: without cycles, what a request holds is let go at once.
+        whole = partial(_whole, name, value, self.plan, self._written)
         before = self._held.prints.get(name) if self._held is not None else None
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
             if tail:
-                self.out[name] = Appended(self._trees(name, tail, len(before)), self._said(tail), whole)
+                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole)
                 add_print(self.marks.prints, name, lambda: before.extended(tail))
                 self.marks.templates[name] = codec.clone_list(tail)
                 return
@@ -215,15 +216,17 @@ class _Values:
         self.marks.prints[name] = before
         self.out[name] = Unchanged(whole)
 
-    def _whole(self, name: str, value: Any) -> Whole:
-        tree = lift(codec.encode(value, f"state.{name}"), self.plan)
-        return Whole(tree, self._said(value) if has_messages(value) else None)
-
     def _trees(self, name: str, tail: Sequence[Any], start: int) -> list[Any]:
         return [lift(codec.encode(item, f"state.{name}[{place}]"), self.plan) for place, item in enumerate(tail, start)]
 
-    def _said(self, items: Sequence[Any]) -> list[Any]:
-        return [said_of(item, writer_of(item, self._written)) for item in items]
+
+def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]) -> Whole:
+    tree = lift(codec.encode(value, f"state.{name}"), plan)
+    return Whole(tree, _said(value, written) if has_messages(value) else None)
+
+
+def _said(items: Sequence[Any], written: Sequence[tuple[Any, str]]) -> list[Said | None]:
+    return [said_of(item, writer_of(item, written)) for item in items]
 
 
 def print_value(prints: Prints, name: str, value: Any) -> None:

@@ -69,12 +69,13 @@ def _holes(lane: int, first: int, part: list[Any]) -> list[Range]:
 class ValuePrint:
     """Print of any value made of plain containers, dataclasses and models."""
 
-    __slots__ = ("_leaves", "_lengths")
+    __slots__ = ("_boxes", "_leaves", "_lengths")
 
     def __init__(self, leaves: list[Any], lengths: list[int]) -> None:
-        """Take the objects met on a walk and the lengths of its containers."""
+        """Take the objects met on a walk, the value itself first, and the lengths of its containers."""
         self._leaves = leaves
         self._lengths = lengths
+        self._boxes = [leaf for leaf in leaves[1:] if type(leaf) not in _ATOMS]
 
     def kept(self, value: Any) -> bool:
         """Whether `value` is still exactly what was printed."""
@@ -86,6 +87,10 @@ class ValuePrint:
             and lengths == self._lengths
             and all(map(is_, leaves, self._leaves))
         )
+
+    def is_sole_inside(self) -> bool:
+        """Whether nobody else holds a container within the value: its place, this print's walk and list do."""
+        return all(map(eq, map(sys.getrefcount, self._boxes), repeat(_ALONE + 2)))
 
 
 class ListPrint:
@@ -153,7 +158,7 @@ class ListPrint:
         # A container is held by its object, by this print's list of containers and, as a field, by its list of fields;
         # one that is not empty also by its own print, twice.
         counts_of_boxes = list(map(sys.getrefcount, self._boxes))
-        return all(map(eq, counts_of_boxes, self._holders))
+        return all(map(eq, counts_of_boxes, self._holders)) and all(found.is_sole_inside() for _, found in self._deep)
 
     def extended(self, tail: Sequence[Any]) -> ListPrint:
         """Print of the printed objects (known to be unchanged) with some more at the end."""
