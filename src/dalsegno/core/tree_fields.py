@@ -33,7 +33,7 @@ _AROUND: Final = ("$defaultdict", "$ordereddict", "$counter", "$value")
 _LISTS: Final = ("$tuple", "$deque", "$value")
 _BESIDE: Final = ("$extra", "$attributes")
 """Where an object's envelope keeps attributes that its class did not declare."""
-_NOTES: Final = ("$absent", "$unset", "$set")
+_NOTES: Final = ("$absent", "$unset", "$given")
 """Lists of field names in an object's envelope."""
 
 
@@ -57,7 +57,7 @@ def put(holder: Any, name: str, value: Any) -> Any:
     if _is_object(holder):
         if name in holder:
             return {**holder, name: value}
-        return {**_noted(_without(holder, name), {"$set": [name]} if "$set" in holder else {}), name: value}
+        return {**_noted(_without(holder, name), {"$given": [name]} if "$given" in holder else {}), name: value}
     pairs = _pairs(holder)
     if pairs is None:
         return holder
