@@ -230,7 +230,9 @@ def test_notes_about_a_field_go_where_the_field_goes() -> None:
     assert (added.ref, added.model_fields_set) == ("r", {"id", "ref"})
     absent = migrated({**tree, "$absent": ["ref"]}, Default("c[].ref", "r", since=2))
     assert absent.ref == "r"
-    moved = migrated({**tree, "$given": ["id", "url"], "url": "u", "$absent": ["ref"]}, Rename("c[].url", "ref", since=2))
+    moved = migrated(
+        {**tree, "$given": ["id", "url"], "url": "u", "$absent": ["ref"]}, Rename("c[].url", "ref", since=2)
+    )
     assert (moved.ref, moved.model_fields_set) == ("u", {"id", "ref"})
     both = migrated({**tree, "url": "u", "ref": "r"}, Rename("c[].url", "ref", since=2))
     assert (both.url, both.ref) == ("u", "r")
