@@ -234,6 +234,10 @@ def chain(kind: Any, length: int) -> Any:
     return value
 
 
+class Wide(Point):
+    """Has room for attributes beside its parts."""
+
+
 def with_attribute(value: Any) -> Any:
     value.beside = 1
     return value
@@ -249,6 +253,7 @@ REFUSED = [
     ({1: {(2, 3): Loose()}}, r"state\[1\]\[\(2, 3\)\] \(.*Loose\)"),
     ({Loose(): 1}, r"state\[<.*Loose"),
     (Shout("a"), r"state \(.*Shout\): a subclass is stored when it is registered: dalsegno\.register\(Shout\)"),
+    (Wide(1), r"state \(.*Wide\): a subclass is stored when it is registered: .*, or convert it to tuple"),
     ({"a": np.ma.array([1])}, r"state\.a \(numpy\.ma.*MaskedArray\): only a plain numpy array"),
     ({"a": np.array([Loose()], object)}, r"state\.a\[0\] \(.*Loose\)"),
     (np.array(["a"], np.dtypes.StringDType()), r"state \(numpy.ndarray\): dtype StringDType"),
@@ -532,7 +537,7 @@ def test_no_note_beside_a_tag_can_be_taken_for_a_tag() -> None:
     notes = {"$absent", "$attributes", "$extra", "$given", "$private", "$unset", "$value"}
     assert notes.isdisjoint(DECODERS)
     item = Item(name="a")
-    item.model_fields_set.add("elsewhere")
+    item.model_fields_set.add("else\0where")
     tree = codec.encode(item)
-    assert tree["$given"] == ["elsewhere", "name"]
-    assert codec.decode(dict(sorted(tree.items()))).model_fields_set == {"elsewhere", "name"}
+    assert tree["$given"] == [{"$str": "else\\u0000where"}, "name"]
+    assert codec.decode(dict(sorted(tree.items()))).model_fields_set == {"else\0where", "name"}

@@ -127,7 +127,7 @@ class Model:
         unset = tree.get("$unset", [])
         told = {key for key in self._defaults if key in tree and key not in unset}  # type: ignore[operator]
         if given != told | (value.__pydantic_extra__ or {}).keys():
-            tree["$given"] = list[Json](sorted(given))
+            tree["$given"] = [text(key) for key in sorted(given)]
 
     # --- reading
 

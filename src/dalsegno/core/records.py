@@ -45,7 +45,7 @@ def slots_of(cls: type) -> dict[str, Any]:
 
 def strings(tree: dict[str, Json], key: str) -> list[str]:
     """A list of names in an envelope; empty when it is not there."""
-    found = tree.get(key, [])
+    found = dec(tree.get(key, []))
     if type(found) is not list or any(type(name) is not str for name in found):
         raise damaged(key, "a list of names", found)
     return [name for name in found if type(name) is str]
