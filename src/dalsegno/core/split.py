@@ -202,7 +202,7 @@ class Split:
         if _is_pair(element) and depth + 1 < MAX_DEPTH:
             part = self.node(element[1], old, depth + 1) if _is_large(element[1]) else element[1]
             return self.body_of([element[0], part])
-        if isinstance(element, dict) and depth + 1 < MAX_DEPTH:
+        if isinstance(element, dict) and depth + 1 < MAX_DEPTH and not _is_chunk(element):
             split = {
                 key: self.node(part, old.get(key) if isinstance(old, dict) else None, depth + 1)
                 if isinstance(part, list) and _is_large(part)
@@ -258,6 +258,10 @@ def _pieces(placed: Sequence[Place | bytes]) -> int:
 
 def _is_pair(tree: Any) -> bool:
     return isinstance(tree, list) and len(tree) == 2 and isinstance(tree[0], str)  # noqa: PLR2004 - [key, value]
+
+
+def _is_chunk(tree: Mapping[str, Any]) -> bool:
+    return len(tree) == 1 and "$chunk" in tree
 
 
 def _is_large(tree: Any) -> bool:
