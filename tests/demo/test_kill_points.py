@@ -11,7 +11,7 @@ from dalsegno.demo.measure import Undisturbed, undisturbed
 from dalsegno.imports import read_transcript
 
 if TYPE_CHECKING:
-    from dalsegno.demo.performance import Outcome
+    from dalsegno.demo import Outcome
 
 MOMENTS = Script(read_transcript(BUILT_IN)).moments()
 

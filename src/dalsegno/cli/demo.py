@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dalsegno.demo import Outcome
     from dalsegno.demo.measure import FileSize
-    from dalsegno.demo.performance import Execution
+    from dalsegno.demo.outcome import Execution
 
 __all__ = ["register"]
 

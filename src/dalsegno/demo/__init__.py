@@ -5,7 +5,8 @@ The room reads no environment and prints nothing: `perform` returns an `Outcome`
 
 from __future__ import annotations
 
-from dalsegno.demo.performance import Outcome, perform
+from dalsegno.demo.outcome import Outcome
+from dalsegno.demo.performance import perform
 from dalsegno.demo.script import BUILT_IN, Moment, Script
 
 __all__ = ["BUILT_IN", "Moment", "Outcome", "Script", "perform"]

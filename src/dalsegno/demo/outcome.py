@@ -1,0 +1,118 @@
+"""What a performance came to: values that can be shown, compared and written as JSON.
+
+The verdict, `Outcome.holds`, is False when one message or event differs from the undisturbed run, when an execution
+that had finished ran again, or when one that had finished was gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dalsegno.demo.measure import FileSize
+    from dalsegno.demo.script import Moment
+    from dalsegno.demo.world import Effect
+
+__all__ = ["Execution", "Outcome", "Reopened"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One run of one node in one process.
+
+    Attributes:
+        node: `model` or `tool`.
+        position: index of the message that it yields.
+        tool: name of the tool, or None.
+        process: 1 for the process that was killed, 2 for the one that came after it.
+        step: the superstep.
+        reached: the last phase that the process reported.
+        finished: whether the result was in the store when the second process opened it.
+    """
+
+    node: str
+    position: int
+    tool: str | None
+    process: int
+    step: int
+    reached: str
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reopened:
+    """What the second process found, before it did anything.
+
+    Attributes:
+        messages: how many the thread held.
+        pending: names of the nodes still to run.
+        siblings: (node, position) of those that had finished in a step that was not over.
+        step: the last superstep that was over.
+        coordinate: the journal's last event, such as `#13 model`.
+        ms: milliseconds from the URL to the loaded head, imports not counted.
+    """
+
+    messages: int
+    pending: tuple[str, ...]
+    siblings: tuple[tuple[str, int], ...]
+    step: int | None
+    coordinate: str | None
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything that happened.
+
+    Attributes:
+        thread_id: the thread in the store.
+        moments: how many kill points the transcript has.
+        killed_at: where the first process was killed.
+        killed_step: the superstep it was in.
+        reopened: what was there for the second process.
+        executions: every run of every node, in order, both processes.
+        finished_again: those of the second process that had finished in the first. Must be empty.
+        lost: (node, position) that had finished in the first process and were gone. Must be empty.
+        messages: how many the thread holds at the end.
+        messages_expected: how many the undisturbed run holds.
+        first_difference: index of the first message that differs from the undisturbed run; None if none does.
+        events: how many events the thread's journal holds.
+        events_identical: whether author, kind and text of each equal those of the undisturbed run.
+        effects: what happened in the outside world.
+        stored: what dalsegno's file for the undisturbed run takes.
+        stored_by_langgraph: what the file of LangGraph's own SQLite saver takes for the same run; None where that saver
+            is not installed.
+    """
+
+    thread_id: str
+    moments: int
+    killed_at: Moment
+    killed_step: int | None
+    reopened: Reopened
+    executions: tuple[Execution, ...]
+    finished_again: tuple[Execution, ...]
+    lost: tuple[tuple[str, int], ...]
+    messages: int
+    messages_expected: int
+    first_difference: int | None
+    events: int
+    events_identical: bool
+    effects: tuple[Effect, ...]
+    stored: FileSize
+    stored_by_langgraph: FileSize | None
+
+    @property
+    def identical(self) -> bool:
+        """Whether messages and journal equal those of the undisturbed run."""
+        return self.first_difference is None and self.events_identical
+
+    @property
+    def doubled(self) -> tuple[Effect, ...]:
+        """Effects on the world that happened more than once."""
+        return tuple(effect for effect in self.effects if effect.times > 1 and not effect.reads)
+
+    @property
+    def holds(self) -> bool:
+        """The verdict: identical, nothing that had finished ran again, nothing that had finished was lost."""
+        return self.identical and not self.finished_again and not self.lost
