@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dalsegno.contracts import Op
@@ -12,6 +12,7 @@ from dalsegno.errors import Misuse
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.said import text_of_value
 from dalsegno.services import journal
+from dalsegno.services.frames import to_micros
 from dalsegno.services.ids import thread_name
 from dalsegno.services.threads_row import Scope
 
@@ -111,7 +112,7 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
     if at is not None and at.utcoffset() is None:
         msg = "at has no zone; give an aware datetime, such as datetime.now(UTC)"
         raise Misuse(msg)
-    micros = None if at is None else (at - datetime(1970, 1, 1, tzinfo=UTC)) // datetime.resolution
+    micros = None if at is None else to_micros(at)
     return journal.NewEvent(
         kind=known,
         author=author_of(role="unknown", name=author),

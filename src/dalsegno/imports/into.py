@@ -101,6 +101,7 @@ def import_transcript(
         checkpoint=cast("Checkpoint", checkpoint),
         metadata=cast("CheckpointMetadata", metadata),
         new_versions={"messages": 1},
+        times={str(message.id): at for message, at in zip(messages, transcript.times, strict=True) if at is not None},
     )
     ds.checkpointer.put_history(lambda: iter([entry]))
     if progress is not None:

@@ -12,7 +12,6 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -263,11 +262,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 conf = conf_of(entry.config)
                 if count == 1:
                     yield from upkeep.require_empty(scope, thread_name(conf.get("thread_id")))
-                request, _ = self._requests.put(
-                    entry.config, entry.checkpoint, entry.metadata, entry.new_versions, None
-                )
-                free = replace(request.place, forks=True, begins=False)
-                yield from checkpoints.put(scope, replace(request, place=free))
+                yield from checkpoints.put(scope, self._requests.recorded(entry))
                 there: RunnableConfig = {"configurable": {**conf, "checkpoint_id": entry.checkpoint["id"]}}
                 for task_id, task_path, writes in entry.writes:
                     waiting_writes = self._requests.writes(there, writes, task_id, task_path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 from langgraph.pregel._loop import PregelLoop
@@ -96,11 +96,9 @@ class Opening:
         if not found.migrated:
             self._memo.hold(row.name, row.ns, Held(row.id, found.prints))
         self._authors.note_sends(row.name, row.id, send_nodes(values))
-        by_path: dict[str, list[tuple[str, Any]]] = {}
-        for write, (_, channel, value) in zip(row.writes, found.writes, strict=True):
-            by_path.setdefault(write.path, []).append((channel, value))
-        for path, writes in by_path.items():
-            self._authors.note(row.name, row.id, path, writes)
+        paths = {write.task: write.path for write in row.writes}
+        for task, channel, value in found.writes:
+            self._authors.note(row.name, row.id, paths[task], [(channel, value)])
 
 
 def waiting(found: Rebuilt) -> Sequence[str]:

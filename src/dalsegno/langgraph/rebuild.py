@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
+from langgraph.types import Send
 
 from dalsegno.contracts import Op
 from dalsegno.core import codec
@@ -23,6 +24,7 @@ from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import elements_of, is_message, places_of, put_back
 from dalsegno.core.schema import StateSchema
 from dalsegno.langgraph.config import config_of
+from dalsegno.langgraph.pending import TASKS
 from dalsegno.services import reading
 from dalsegno.services.frames import read_frame
 from dalsegno.services.loading import Loaded, load
@@ -141,11 +143,12 @@ class Rebuilder:
         thread = rows[0].thread
         roots: list[Any] = []
         for row in rows:
+            whole = self._is_older(row)
             for name, node in row.state.items():
-                if name in lists:
+                if name in lists and not whole:
                     continue
                 ranges = elements_of(node)
-                if ranges is None or "$dict" in node:
+                if whole or ranges is None or "$dict" in node:
                     roots.append(node)
                 else:
                     _, holes = self._memo.known(thread, ranges)
@@ -159,28 +162,56 @@ class Rebuilder:
 
     def _value_of(self, row: Row, loaded: Loaded, lists: Mapping[str, ListPrint]) -> Rebuilt:
         checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
-        values = {
-            name: list(lists[name].objects) if name in lists else self._channel(row, node, loaded)
-            for name, node in row.state.items()
-        }
-        migrated = False
-        if self._schema is not None and row.ns == "":
-            read, renamed, dropped = self._schema.read(values, row.version)
-            values = dict(read)
-            migrated = row.version != self._schema.version
-            _rename_versions(checkpoint, renamed, dropped)
-        checkpoint["channel_values"] = values
+        migrated = self._is_older(row)
+        if migrated:
+            checkpoint["channel_values"] = self._migrated(row, loaded, checkpoint)
+        else:
+            checkpoint["channel_values"] = {
+                name: list(lists[name].objects) if name in lists else self._channel(row, node, loaded)
+                for name, node in row.state.items()
+            }
+            if self._schema is not None and row.ns == "":
+                self._schema.require(checkpoint["channel_values"], row.version)
         return Rebuilt(
             row=row,
             checkpoint=checkpoint,
             metadata=metadata_of(row, loaded),
             writes=[
-                (write.task, _name(write.channel), codec.decode(put_back(write.tree, loaded.trees, loaded.blobs)))
+                (write.task, channel, value)
                 for write in row.writes
+                for channel, value in self._write(write, loaded, row.version, migrated=migrated)
             ],
             migrated=migrated,
             prints=dict(lists),
         )
+
+    def _is_older(self, row: Row) -> bool:
+        """Whether a state is of another version than the code's; an unstamped one counts as version 1."""
+        return self._schema is not None and row.ns == "" and (row.version or 1) != self._schema.version
+
+    def _migrated(self, row: Row, loaded: Loaded, checkpoint: dict[str, Any]) -> dict[str, Any]:
+        """The values of an older state, migrated as trees, so that a class may have changed its fields."""
+        schema = cast("StateSchema", self._schema)
+        trees = {name: put_back(node, loaded.trees, loaded.blobs) for name, node in row.state.items()}
+        new, renamed, dropped = schema.migrate(trees, row.version, trees=True)
+        values = {name: codec.decode(tree) for name, tree in new.items()}
+        if isinstance(values.get(TASKS), list):
+            values[TASKS] = [_migrated_send(schema, send, row.version) for send in values[TASKS]]
+        schema.require(values, row.version)
+        _rename_versions(checkpoint, renamed, dropped)
+        return values
+
+    def _write(
+        self, write: reading.StoredWrite, loaded: Loaded, version: int | None, *, migrated: bool
+    ) -> list[tuple[str, Any]]:
+        channel, tree = _name(write.channel), put_back(write.tree, loaded.trees, loaded.blobs)
+        if not migrated:
+            return [(channel, codec.decode(tree))]
+        schema = cast("StateSchema", self._schema)
+        if channel == TASKS:
+            return [(channel, _migrated_send(schema, codec.decode(tree), version))]
+        read = schema.read_write(channel, tree, version, trees=True)
+        return [] if read is None else [(read[0], codec.decode(read[1]))]
 
     def _channel(self, row: Row, node: Any, loaded: Loaded) -> Any:
         ranges = elements_of(node)
@@ -226,6 +257,10 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
     return bool(left == right)
+
+
+def _migrated_send(schema: StateSchema, send: Any, version: int | None) -> Any:
+    return Send(send.node, schema.read_part(send.arg, version)) if isinstance(send, Send) else send
 
 
 def _name(channel: Any) -> str:

@@ -10,7 +10,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
@@ -34,7 +34,7 @@ from dalsegno.langgraph.pending import TASKS
 from dalsegno.langgraph.said import has_messages, said_of
 from dalsegno.services.arrivals import Said
 from dalsegno.services.checkpoints import Appended, Put, PutDone, Unchanged, Value, Whole
-from dalsegno.services.frames import split_metadata, write_frame
+from dalsegno.services.frames import split_metadata, to_micros, write_frame
 from dalsegno.services.ids import thread_name
 from dalsegno.services.memo import Held, ListPrint, Memo, ValuePrint, print_of
 from dalsegno.services.placing import Placement
@@ -53,6 +53,7 @@ class Recorded:
         config: thread, namespace, and the parent's checkpoint id.
         checkpoint, metadata, new_versions: as for `put`.
         writes: (task id, task path, (channel, value) pairs).
+        times: when messages were said, by message id.
     """
 
     config: RunnableConfig
@@ -60,6 +61,7 @@ class Recorded:
     metadata: CheckpointMetadata
     new_versions: ChannelVersions
     writes: Sequence[tuple[str, str, Sequence[tuple[str, Any]]]] = ()
+    times: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -135,6 +137,17 @@ class Requests:
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
+
+    def recorded(self, entry: Recorded) -> Put:
+        """A checkpoint of a recorded history; it may continue from any earlier one."""
+        request, _ = self.put(entry.config, entry.checkpoint, entry.metadata, entry.new_versions, None)
+        values = {
+            name: replace(value, said=[_timed(said, entry.times) for said in value.said])
+            if isinstance(value, Whole) and value.said and entry.times
+            else value
+            for name, value in request.values.items()
+        }
+        return replace(request, values=values, place=replace(request.place, forks=True, begins=False))
 
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
@@ -223,6 +236,11 @@ class _Values:
 def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]) -> Whole:
     tree = lift(codec.encode(value, f"state.{name}"), plan)
     return Whole(tree, _said(value, written) if has_messages(value) else None)
+
+
+def _timed(said: Said | None, times: Mapping[str, datetime]) -> Said | None:
+    at = times.get(said.id) if said is not None and said.id is not None else None
+    return said if said is None or at is None else replace(said, at=to_micros(at))
 
 
 def _said(items: Sequence[Any], written: Sequence[tuple[Any, str]]) -> list[Said | None]:

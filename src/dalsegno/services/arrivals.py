@@ -29,12 +29,21 @@ __all__ = ["Arrived", "Moment", "Said", "events_of"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the journal needs to know of a message in a list channel."""
+    """What the journal needs to know of a message in a list channel.
+
+    Attributes:
+        id: message id, if it has one.
+        kind: the event's kind if the message is new.
+        author: who says it.
+        text: what is searched.
+        at: when it was said, in microseconds, where that is known better than by the checkpoint's time.
+    """
 
     id: str | None
     kind: Kind
     author: str
     text: str
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +150,7 @@ def _event(row: ThreadRow, moment: Moment, kind: Kind, said: Said, place: Place)
         "seq": row.events,
         "kind": kind.code,
         "author": said.author,
-        "at": moment.at,
+        "at": moment.at if said.at is None else said.at,
         "branch": moment.branch,
         "ckpt": moment.ckpt,
         "mark": None if said.id is None else mark_of(said.id),

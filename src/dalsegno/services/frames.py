@@ -21,7 +21,7 @@ from dalsegno.core import codec
 from dalsegno.core.tree import Json
 from dalsegno.services.ids import is_packed
 
-__all__ = ["SOURCES", "Frame", "from_micros", "micros_of", "read_frame", "split_metadata", "write_frame"]
+__all__ = ["SOURCES", "Frame", "from_micros", "micros_of", "read_frame", "split_metadata", "to_micros", "write_frame"]
 
 SOURCES = ("input", "loop", "update", "fork")
 
@@ -133,8 +133,13 @@ def micros_of(ts: str) -> tuple[int, bool]:
         return 0, False
     if at.tzinfo is None:
         return (at.replace(tzinfo=UTC) - _EPOCH) // _MICRO, False
-    micros = (at - _EPOCH) // _MICRO
+    micros = to_micros(at)
     return micros, from_micros(micros).isoformat() == ts
+
+
+def to_micros(at: datetime) -> int:
+    """Microseconds since 1970 of an aware time."""
+    return (at - _EPOCH) // _MICRO
 
 
 def from_micros(micros: int) -> datetime:
