@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -106,7 +106,7 @@ def test_an_interrupted_run_of_the_old_version_goes_on_in_the_new_one(kind, requ
     with dalsegno.connect(url, schema=StateSchema(version=1)) as ds, pytest.raises(dalsegno.errors.StateFromFuture):
         ds.checkpointer.get_tuple(CONFIG)
     with (
-        dalsegno.connect(url, schema=StateSchema(version=3, required=["owner"])) as ds,
+        dalsegno.connect(url, schema=replace(schema, version=3, required=["owner"])) as ds,
         pytest.raises(dalsegno.errors.StateShapeError, match="owner"),
     ):
         ds.checkpointer.get_tuple(CONFIG)

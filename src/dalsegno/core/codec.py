@@ -19,13 +19,14 @@ from json import JSONDecodeError
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from dalsegno.core import containers, numpy_types, scalars, stdlib_types, times  # noqa: F401 - they fill the tables
+from dalsegno.core import containers, mappings, numpy_types, scalars, stdlib_types, times  # noqa: F401 - they fill the tables
 from dalsegno.core.exceptions import exception
-from dalsegno.core.models import address, model
+from dalsegno.core.models import model
 from dalsegno.core.records import record
 from dalsegno.core.registry import KINDS, Plan, add, add_native, add_roots, default_name, name_of, plan_for
 from dalsegno.core.subclasses import enum, named_tuple, subclass
 from dalsegno.core.tree import MAX_DEPTH, Json, canonical, digest, dumps, loads
+from dalsegno.core.urls import address
 from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, dec, dup, enc, only, part
 from dalsegno.errors import Damaged, Misuse, NotSerializable
 
@@ -110,7 +111,7 @@ def _is_too_deep(tree: Json) -> bool:
     return bool(level)
 
 
-def clone(value: T) -> T:
+def clone(value: T, path: str = "state") -> T:
     """A copy that shares no changeable part with the value; equal to `decode(encode(value))`.
 
     Raises:
@@ -120,17 +121,17 @@ def clone(value: T) -> T:
     try:
         return CLONERS[type(value)](value)  # type: ignore[return-value]
     except (Refusal, RecursionError) as error:
-        encode(value)
-        raise NotSerializable("state", type(value).__name__, str(error)) from None
+        encode(value, path)
+        raise NotSerializable(path, type(value).__name__, str(error)) from None
 
 
-def clone_list(values: list[T]) -> list[T]:
+def clone_list(values: list[T], path: str = "state") -> list[T]:
     """Clones of all elements, as a new list; see `clone`."""
     try:
         return [CLONERS[type(value)](value) for value in values]  # type: ignore[misc]
     except (Refusal, RecursionError) as error:
-        encode(values)
-        raise NotSerializable("state", type(values).__name__, str(error)) from None
+        encode(values, path)
+        raise NotSerializable(path, type(values).__name__, str(error)) from None
 
 
 # --- registering ----------------------------------------------------------------------------------

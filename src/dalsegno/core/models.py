@@ -9,7 +9,6 @@ Rules of this module:
   whose defaults are part of their contract, such as chat messages.
 * A field added since takes its default; one that is gone stays with the object, among its extra values if the
   class takes any.
-* An address (`HttpUrl` and its kin) is written as its text.
 * pydantic is not imported here; a model brings it along.
 """
 
@@ -20,15 +19,15 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dalsegno.core.mappings import clone_entries
 from dalsegno.core.records import missing, slots_of, strings
 from dalsegno.core.registry import Plan
 from dalsegno.core.scalars import text
 from dalsegno.core.shapes import Form
-from dalsegno.core.times import written
 from dalsegno.core.tree import Json, is_plain_text
-from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, damaged, dec, deeper, dup, only, part
+from dalsegno.core.walk import ATOMS, CLONERS, ENCODERS, Refusal, damaged, dec, deeper, dup, part
 
-__all__ = ["Model", "address", "model"]
+__all__ = ["Model", "model"]
 
 _OWN_SLOTS: Final = {"__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"}
 _NOTES: Final = ("$unset", "$absent", "$given", "$attributes", "$extra", "$private")
@@ -185,8 +184,15 @@ class Model:
         """A copy with clones of everything in it."""
         held = value.__dict__.copy()
         for key, item in held.items():
-            if type(item) is not str and item is not None:
-                held[key] = {} if type(item) is dict and not item else CLONERS[type(item)](item)
+            kind = type(item)
+            if kind is str or item is None:
+                continue
+            if kind is dict:
+                held[key] = clone_entries(item) if item else {}
+            elif kind is list:
+                held[key] = [dup(each) for each in item] if item else []
+            else:
+                held[key] = CLONERS[kind](item)
         extra, private = value.__pydantic_extra__, value.__pydantic_private__
         clone = self._new(self._cls)
         set_dict, set_given, set_extra, set_private = self._set
@@ -232,16 +238,3 @@ def model(cls: type, name: str, *, by_hand: bool) -> Plan | None:  # noqa: ARG00
     if any(key[:1] == "$" or not is_plain_text(key) for key in cls.model_fields):  # type: ignore[attr-defined]
         return None
     return Model(cls, "$type", name, short=False, forms={}).plan()
-
-
-def address(cls: Any, name: str, *, by_hand: bool) -> Plan | None:  # noqa: ARG001 - a Kind
-    """The plan for a class of pydantic's addresses."""
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None or not issubclass(cls, pydantic.AnyUrl) or not cls.__module__.startswith("pydantic"):
-        return None
-    return Plan(
-        tag="$type",
-        encode=lambda value, depth: {"$type": name, "$value": str(value)},
-        decode=lambda tree: written(only(tree, "$type", "$value") and tree["$value"], "$type", cls),
-        clone=lambda value: value,
-    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dalsegno.core.containers import mapping
+from dalsegno.core.mappings import mapping
 from dalsegno.core.tree import Json
 from dalsegno.core.walk import Encoder, Refusal, dec, enc, part
 

@@ -24,6 +24,7 @@ __all__ = [
     "CLONERS",
     "DECODERS",
     "ENCODERS",
+    "LEAVES",
     "RESOLVERS",
     "Cloner",
     "Decoder",
@@ -170,17 +171,19 @@ def dup(value: Any) -> Any:
 # --- reading a tree -------------------------------------------------------------------------------
 
 
+LEAVES: Final = frozenset((str, int, float, bool, type(None)))
+"""What stands in a tree for itself."""
+
+
 def dec(tree: Json) -> Any:
     """Decode one tree."""
-    if type(tree) is str:
-        return tree
     if type(tree) is dict:
         for key in tree:
             if key[:1] == "$":
                 return _envelope(tree, key)
-        return {key: dec(item) for key, item in tree.items()}
+        return {key: item if type(item) in LEAVES else dec(item) for key, item in tree.items()}
     if type(tree) is list:
-        return [dec(item) for item in tree]
+        return [item if type(item) in LEAVES else dec(item) for item in tree]
     return tree
 
 

@@ -4,7 +4,8 @@ Rules of this module:
 
 * Where it goes is decided in `placing`, what the journal learns in `arrivals`.
 * Channels that did not change share the parent's nodes; the rest is split, compared with the parent's items, and
-  only what is new is stored.
+  only what is new is stored. Nothing is shared as it stands with a parent of another schema version: what is stamped
+  with a version has that version's form.
 * A put with an id that is there already replaces that checkpoint when it says the same parent (a repeated call), and
   what only the replaced one pointed to goes with it.
 """
@@ -126,8 +127,9 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     ns, head, head_id = yield from namespace(row, place.ns)
     parent, own = yield from family(row, ns, place)
     forked = judge(place, row, parent, own, head, head_id)
+    shared = parent.state if request.version is None or request.version == (parent.version or 1) else {}
     values = {
-        name: value if isinstance(value, Whole) or name in parent.state else value.otherwise()
+        name: value if isinstance(value, Whole) or name in shared else value.otherwise()
         for name, value in request.values.items()
     }
     split, old = yield from _prepare(row, request.plan, values, parent, forked=forked)

@@ -58,6 +58,7 @@ class Parent:
     meta: tuple[int | None, bytes | None] = (None, None)
     shape: tuple[int | None, bytes | None] = (None, None)
     graph: tuple[int | None, bytes | None] = (None, None)
+    version: int | None = None
 
 
 def namespace(row: ThreadRow, name: str) -> Op[tuple[int, int | None, str | None]]:
@@ -90,7 +91,7 @@ def family(row: ThreadRow, ns: int, request: Placement) -> Op[tuple[Parent, Own 
     parent_id = pack_id(request.parent) if request.parent is not None else own_id
     rows = yield Step("checkpoints_named", {**row.key, "ns": ns, "id": own_id, "parent": parent_id})
     parent, own = Parent(), None
-    for ckpt, id_, up, branch, state, meta, shape, graph, meta_body, shape_body, graph_body, _ in rows:
+    for ckpt, id_, up, branch, state, meta, shape, graph, meta_body, shape_body, graph_body, version in rows:
         if bytes(id_) == own_id:
             own = Own(ckpt, up, branch, is_stored=state is not None)
         if request.parent is not None and bytes(id_) == parent_id and state is not None:
@@ -101,6 +102,7 @@ def family(row: ThreadRow, ns: int, request: Placement) -> Op[tuple[Parent, Own 
                 (meta, _raw(meta_body)),
                 (shape, _raw(shape_body)),
                 (graph, _raw(graph_body)),
+                version,
             )
     return parent, own
 

@@ -77,7 +77,9 @@ _SAID: tuple[AnyMessage, ...] = (
     AIMessage("", id="m2", tool_calls=[{"name": "read", "args": {"file": "invoice.pdf"}, "id": "c1"}]),
     ToolMessage(_LONG, id="m3", tool_call_id="c1"),
     AIMessage("They differ by 1,200.50 €.", id="m4", name="auditor"),
-    HumanMessage([{"type": "text", "text": "And this page?"}, {"type": "image", "base64": _IMAGE}], id="m5", name="mara"),
+    HumanMessage(
+        [{"type": "text", "text": "And this page?"}, {"type": "image", "base64": _IMAGE}], id="m5", name="mara"
+    ),
     AIMessage(_LONG.upper(), id="m6", name="auditor"),
 )
 _EDITED: tuple[AnyMessage, ...] = (
@@ -105,7 +107,7 @@ def _checkpoint(number: int, values: dict[str, Any]) -> Checkpoint:
         "ts": (_BEGAN + timedelta(seconds=number)).isoformat(),
         "channel_values": values,
         "channel_versions": versions,
-        "versions_seen": {"auditor": {name: number - 1 for name in values}},
+        "versions_seen": {"auditor": dict.fromkeys(values, number - 1)},
         "updated_channels": sorted(values),
     }
 
@@ -159,9 +161,7 @@ def prepare(ds: Dalsegno) -> None:
 def _operation(
     name: str, service: Service, method: str, *arguments: Any, settings: Mapping[str, Any] | None = None, **more: Any
 ) -> Operation:
-    return Operation(
-        name=name, service=service, method=method, arguments=arguments, settings=settings or {}, **more
-    )
+    return Operation(name=name, service=service, method=method, arguments=arguments, settings=settings or {}, **more)
 
 
 def _all(make: Callable[..., Operation] = _operation) -> tuple[Operation, ...]:

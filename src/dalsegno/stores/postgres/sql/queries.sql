@@ -93,7 +93,7 @@ VALUES (%(tenant)s, %(thread)s, %(branch)s, %(parent)s, %(forked_at)s);
 SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
 
 -- name: checkpoints_named
-SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.ns
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
 FROM ds_checkpoints c
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
