@@ -13,10 +13,14 @@ import typer
 import dalsegno
 from dalsegno import errors
 from dalsegno.cli import app
+from dalsegno.core.walk import DECODERS
+from dalsegno.langgraph.types import register_schema  # noqa: F401 - fills the tables of tags
+from dalsegno.stores.statements import load_script
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = "\n".join(page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FORMAT = (ROOT / "FORMAT.md").read_text(encoding="utf-8")
 PROGRAM = typer.main.get_command(app)
 SETTINGS = [name for name in inspect.signature(dalsegno.connect).parameters if name != "url"]
 VARIABLES = sorted(
@@ -57,6 +61,27 @@ def test_the_setting_is_explained(name: str):
 @pytest.mark.parametrize("name", errors.__all__)
 def test_the_error_is_explained(name: str):
     assert re.search(rf"`(dalsegno\.)?(errors\.)?{name}`", PAGES), f"no page names `{name}`"
+
+
+def columns(store: str) -> set[tuple[str, str]]:
+    """Table and column of every table in a schema."""
+    tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", load_script(store, "schema.sql"), re.MULTILINE | re.DOTALL)
+    return {(table, name) for table, body in tables for name in re.findall(r"^  ([a-z_]+)", body, re.MULTILINE)}
+
+
+def test_both_databases_have_the_same_columns():
+    assert columns("dalsegno.stores.sqlite") == columns("dalsegno.stores.postgres")
+
+
+@pytest.mark.parametrize(("table", "column"), sorted(columns("dalsegno.stores.sqlite")))
+def test_the_column_is_described(table: str, column: str):
+    (section,) = [part for part in FORMAT.split("\n### ") if table in re.split(r"[,\s]+", part.partition("\n")[0])]
+    assert f"`{column}`" in section, f"FORMAT.md does not describe {table}.{column}"
+
+
+@pytest.mark.parametrize("tag", sorted(DECODERS))
+def test_the_tag_is_described(tag: str):
+    assert f'"{tag}"' in FORMAT or f"`{tag}`" in FORMAT, f"FORMAT.md does not describe {tag}"
 
 
 @pytest.mark.parametrize("end", ["dalsegno demo", "python -m pytest"])
