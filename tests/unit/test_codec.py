@@ -58,6 +58,14 @@ class Item(pydantic.BaseModel):
     _seen: int = 0
 
 
+class Bare(pydantic.BaseModel):
+    held: Any
+
+
+class Slotted(pydantic.BaseModel):
+    __slots__ = ("beside",)
+
+
 class Trouble(Exception):
     pass
 
@@ -131,6 +139,7 @@ WRITTEN = [
     (Person("Ann"), f'{{"$type":"{NAME}:Person","name":"Ann","age":3}}'),
     (Item(name="n"), f'{{"$type":"{NAME}:Item","name":"n","parts":[],"$unset":["parts"],"$private":{{"_seen":0}}}}'),
     (KeyError("k"), '{"$error":"KeyError","args":["k"]}'),
+    (pydantic.HttpUrl("http://a.b/c"), '{"$type":"pydantic.networks:HttpUrl","$value":"http://a.b/c"}'),
     (np.float32(1.5), '{"$number":1.5,"dtype":"<f4"}'),
     (np.datetime64("2024-01-02"), '{"$number":19724,"dtype":"<M8[D]"}'),
     (np.array([[1, 2]], "u1"), '{"$array":"AQI=","dtype":"|u1","shape":[1,2]}'),
@@ -275,7 +284,8 @@ REFUSED = [
     (chain(Node, 500), r"state(\.next)+ \(.*Node\): nested too deeply"),
     (chain(ValueError, 500), r"nested too deeply"),
     (chain(Point, 500), r"nested too deeply"),
-    (chain(lambda value: Item.model_construct(name=value), 500), r"nested too deeply"),
+    (Slotted(), r"state \(.*Slotted\): not a type that is stored unasked"),
+    (chain(lambda value: Bare.model_construct(held=value), 500), r"nested too deeply"),
 ]
 
 
