@@ -355,6 +355,8 @@ def test_writing_a_value_registers_its_class_and_the_newest_class_of_a_name_wins
     codec.encode(second())
     assert type(codec.decode(tree)) is second
     assert type(codec.clone(first())) is first
+    assert type(codec.decode(codec.encode(second()))) is second
+    assert type(codec.decode(codec.encode(first()))) is first
 
 
 def test_a_name_given_by_hand_is_not_taken_by_a_class_that_merely_appears() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core import documents, messages
 from langgraph import errors, types
@@ -104,6 +105,13 @@ def test_a_tool_call_of_another_shape_keeps_its_keys_and_their_order() -> None:
     found = codec.decode(codec.loads(codec.canonical(codec.encode(value)))).tool_calls
     assert found == odd
     assert [list(call) for call in found[:2]] == [list(call) for call in odd[:2]]
+
+
+def test_a_tool_call_with_keys_of_another_type_keeps_them() -> None:
+    value = messages.AIMessage("")
+    value.tool_calls = [{np.str_(key): item for key, item in CALL.items()}]
+    (found,) = codec.decode(codec.encode(value)).tool_calls
+    assert [type(key) for key in found] == [np.str_] * 4
 
 
 def test_a_class_a_program_derives_from_a_message_is_itself() -> None:

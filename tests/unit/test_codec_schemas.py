@@ -131,7 +131,8 @@ def test_a_class_defined_after_the_one_that_names_it_is_found_when_it_is_needed(
 
 def test_looking_again_does_not_bring_back_a_class_that_was_replaced() -> None:
     old, new = (dataclasses.make_dataclass("Twice", [("x", int)]) for _ in range(2))
-    for cls in (old, new):
+    holder = dataclasses.make_dataclass("Holder", [("part", old)])
+    for cls in (old, holder, new):
         cls.__module__ = "shop_twice"
         codec.register(cls)
     with pytest.raises(UnknownType):
