@@ -92,7 +92,8 @@ def test_every_snippet_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     if PLACEHOLDER in text:
-        text = text.replace(PLACEHOLDER, request.getfixturevalue("postgres_url"))
+        url: str = request.getfixturevalue("postgres_url")  # it may bring settings of its own
+        text = text.replace(f"{PLACEHOLDER}?", f"{url}{'&' if '?' in url else '?'}").replace(PLACEHOLDER, url)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(text):
         assert block.language, f"{page}:{block.line - 1}: name the block's language"
