@@ -251,6 +251,17 @@ def test_an_envelope_no_encoder_writes_is_damage(tree: Any) -> None:
             codec.decode(each)
 
 
+@pytest.mark.parametrize("failure", [lambda held: held.missing, lambda held: held["a"], lambda held: 1 / 0])
+def test_a_value_the_programs_own_function_cannot_read_is_damage_with_its_cause(failure: Any) -> None:
+    class Odd:
+        pass
+
+    codec.register(Odd, "odd", encode=lambda value: 1, decode=failure)
+    with pytest.raises(Damaged) as damaged:
+        codec.decode({"$type": "odd", "$value": 1})
+    assert damaged.value.__cause__ is not None
+
+
 def test_a_message_without_what_it_must_have_is_refused_by_name() -> None:
     with pytest.raises(StateShapeError, match=r"human\.content is required"):
         codec.decode({"$m": "human", "id": "1"})
