@@ -1,4 +1,6 @@
 -- Statements of the SQLite store. Names, parameters and columns are the contract of dalsegno.contracts.
+-- Nobody runs ANALYZE on a user's file, so joins with lists of parameters say their order (CROSS JOIN) and, where
+-- SQLite would guess wrong, their index.
 
 -- name: tenant_add
 INSERT INTO ds_tenants (name) VALUES (:name) ON CONFLICT DO NOTHING;
@@ -93,7 +95,7 @@ SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thr
 
 -- name: checkpoints_named
 SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
-FROM ds_checkpoints c
+FROM ds_checkpoints c INDEXED BY ds_checkpoints_id
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
 LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
@@ -228,8 +230,8 @@ INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
 VALUES (:tenant, :thread, :lane, :pos, :digest, :body);
 
 -- name: items_in
-SELECT DISTINCT i.lane, i.pos, i.body FROM json_each(:ranges) r
-JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
+SELECT i.lane, i.pos, i.body FROM json_each(:ranges) r
+CROSS JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
  AND i.pos BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
 
 -- name: items_all
@@ -269,10 +271,10 @@ INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark
 VALUES (:tenant, :thread, :seq, :kind, :author, :at, :branch, :ckpt, :mark, :lane, :pos, :terms);
 
 -- name: events_marked
-SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
-JOIN json_each(:marks) m ON e.mark = m.value
+SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM json_each(:marks) m
+CROSS JOIN ds_events e INDEXED BY ds_events_mark
+  ON e.tenant = :tenant AND e.thread = :thread AND e.mark = m.value AND e.mark IS NOT NULL
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-WHERE e.tenant = :tenant AND e.thread = :thread
 ORDER BY e.seq;
 
 -- name: events_page
