@@ -1,4 +1,5 @@
 -- Statements of the PostgreSQL store. Names, parameters and columns are the contract of dalsegno.contracts.
+-- A thread may be long before its table is analyzed: joins with lists of parameters go row by row (LATERAL, OFFSET 0).
 
 -- name: tenant_add
 INSERT INTO ds_tenants (name) VALUES (%(name)s) ON CONFLICT DO NOTHING;
@@ -230,8 +231,12 @@ VALUES (%(tenant)s, %(thread)s, %(lane)s, %(pos)s, %(digest)s, %(body)s);
 
 -- name: items_in
 SELECT i.lane, i.pos, i.body FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
-JOIN ds_items i ON i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = (r.part ->> 0)::int
- AND i.pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int;
+CROSS JOIN LATERAL (
+  SELECT lane, pos, body FROM ds_items
+  WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = (r.part ->> 0)::int
+    AND pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int
+  OFFSET 0
+) i;
 
 -- name: items_all
 SELECT lane, pos, digest, body FROM ds_items
@@ -270,10 +275,13 @@ INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark
 VALUES (%(tenant)s, %(thread)s, %(seq)s, %(kind)s, %(author)s, %(at)s, %(branch)s, %(ckpt)s, %(mark)s, %(lane)s, %(pos)s, %(terms)s);
 
 -- name: events_marked
-SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body FROM ds_events e
-JOIN (SELECT jsonb_array_elements_text(%(marks)s::jsonb)::int AS mark) m ON e.mark = m.mark
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
+SELECT e.seq, e.kind, e.author, e.branch, e.ckpt, e.mark, e.lane, e.pos, i.body
+FROM (SELECT jsonb_array_elements_text(%(marks)s::jsonb)::int AS mark) m
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND mark = m.mark
+  OFFSET 0
+) e
+LEFT JOIN ds_items i ON i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = e.lane AND i.pos = e.pos
 ORDER BY e.seq;
 
 -- name: events_page
