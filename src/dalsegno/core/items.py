@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import orjson
 
@@ -59,6 +59,7 @@ BLOB_BYTES = 32 * 1024
 INLINE_BYTES = 128
 DICT_BYTES = 1024
 CHUNK = 64
+_MOST_ELEMENTS = 10_000_000
 MAX_DEPTH = 3
 
 Place: TypeAlias = tuple[int, int]
@@ -158,11 +159,39 @@ def last_places(ranges: Sequence[Range], count: int) -> list[Place]:
 def elements_of(node: Any) -> list[Range] | None:
     """The ranges of a split list or dict, or None for any other node."""
     if isinstance(node, dict) and len(node) == 1:
-        found = node.get("$list")
-        if found is None:
-            found = node.get("$dict")
-        return found if isinstance(found, list) else None
+        key = next(iter(node))
+        if key in ("$list", "$dict"):
+            return _ranges(node[key])
     return None
+
+
+def _ranges(value: Any) -> list[Range]:
+    """Ranges as a writer makes them, so that whoever counts through them comes to an end."""
+    count = 0
+    for part in value if isinstance(value, list) else [value]:
+        if not (isinstance(part, list) and len(part) == 3 and all(map(_is_number, part)) and part[1] <= part[2]):  # noqa: PLR2004 - [lane, first, last]
+            raise Damaged("a list's ranges", expected="[[lane, first, last], ...]", found=str(value)[:100])
+        count += part[2] - part[1] + 1
+    if count > _MOST_ELEMENTS:
+        raise Damaged("a list's ranges", expected=f"at most {_MOST_ELEMENTS} elements", found=count)
+    return cast("list[Range]", value)
+
+
+def _pool_pos(value: Any) -> int:
+    if not _is_number(value):
+        raise Damaged("a reference", expected="a position in the pool", found=str(value)[:100])
+    return cast("int", value)
+
+
+def _digest(value: Any) -> bytes:
+    try:
+        return bytes.fromhex(value)
+    except (TypeError, ValueError):
+        raise Damaged("a blob's digest", expected="hexadecimal digits", found=str(value)[:100]) from None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 < value < 2**31
 
 
 def needs_of(tree: Any, ranges: list[Range], blobs: set[bytes]) -> None:
@@ -171,11 +200,12 @@ def needs_of(tree: Any, ranges: list[Range], blobs: set[bytes]) -> None:
     if isinstance(tree, dict):
         key = next(iter(tree)) if len(tree) == 1 else ""
         if key == "$ref":
-            ranges.append([POOL, tree[key], tree[key]])
+            pos = _pool_pos(tree[key])
+            ranges.append([POOL, pos, pos])
         elif key in ("$list", "$dict"):
-            ranges.extend(tree[key])
+            ranges.extend(_ranges(tree[key]))
         elif key == "$blob":
-            blobs.add(bytes.fromhex(tree[key]))
+            blobs.add(_digest(tree[key]))
         else:
             parts = tree.values()
     elif isinstance(tree, list):
@@ -194,28 +224,61 @@ def put_back(tree: Any, items: Mapping[Place, Any], blobs: Mapping[bytes, str]) 
         blobs: texts by digest.
 
     Raises:
-        Damaged: an item or blob is missing.
+        Damaged: an item or blob is missing, or items name each other in a circle or many times over.
     """
-    if isinstance(tree, dict):
-        if len(tree) == 1:
-            ((key, value),) = tree.items()
-            if key == "$ref":
-                return put_back(_item(items, (POOL, value)), items, blobs)
-            if key == "$list":
-                return list(_elements(value, items, blobs))
-            if key == "$dict":
-                return _dict_from(list(_elements(value, items, blobs)))
-            if key == "$blob":
-                try:
-                    return blobs[bytes.fromhex(value)]
-                except KeyError:
-                    raise Damaged(f"blob {value}", expected="its text", found=None) from None
-        return {
-            key: put_back(part, items, blobs) if isinstance(part, (dict, list)) else part for key, part in tree.items()
-        }
-    if isinstance(tree, list):
-        return [put_back(part, items, blobs) if isinstance(part, (dict, list)) else part for part in tree]
-    return tree  # type: ignore[no-any-return]
+    return _Rebuild(items, blobs).tree(tree)
+
+
+class _Rebuild:
+    """One tree on its way back. No writer lets two parts of one tree share an item, but for strings of the pool."""
+
+    __slots__ = ("_blobs", "_items", "_left")
+
+    def __init__(self, items: Mapping[Place, Any], blobs: Mapping[bytes, str]) -> None:
+        self._items = items
+        self._blobs = blobs
+        self._left = len(items)
+
+    def tree(self, tree: Any) -> Json:
+        if isinstance(tree, dict):
+            if len(tree) == 1:
+                ((key, value),) = tree.items()
+                if key == "$ref":
+                    found = _item(self._items, (POOL, _pool_pos(value)))
+                    if isinstance(found, str):
+                        return found
+                    self._take(1)
+                    return self.tree(found)
+                if key == "$list":
+                    return list(self._elements(value))
+                if key == "$dict":
+                    return _dict_from(list(self._elements(value)))
+                if key == "$blob":
+                    try:
+                        return self._blobs[_digest(value)]
+                    except KeyError:
+                        raise Damaged(f"blob {value}", expected="its text", found=None) from None
+            return {key: self.tree(part) if isinstance(part, (dict, list)) else part for key, part in tree.items()}
+        if isinstance(tree, list):
+            return [self.tree(part) if isinstance(part, (dict, list)) else part for part in tree]
+        return tree  # type: ignore[no-any-return]
+
+    def _take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise Damaged("a state's items", expected="each named once", found="items that name others many times over")
+
+    def _elements(self, value: Any) -> Iterator[Json]:
+        ranges = _ranges(value)
+        self._take(size_of(ranges))
+        for place in places_of(ranges):
+            element = _item(self._items, place)
+            if isinstance(element, dict) and len(element) == 1 and "$chunk" in element:
+                if not isinstance(element["$chunk"], list):
+                    raise Damaged(f"item {place[0]}:{place[1]}", expected="a chunk of a list", found=element)
+                yield from element["$chunk"]
+            else:
+                yield self.tree(element)
 
 
 def _item(items: Mapping[Place, Any], place: Place) -> Any:
@@ -223,15 +286,6 @@ def _item(items: Mapping[Place, Any], place: Place) -> Any:
         return items[place]
     except KeyError:
         raise Damaged(f"item {place[0]}:{place[1]}", expected="an item", found=None) from None
-
-
-def _elements(ranges: Sequence[Range], items: Mapping[Place, Any], blobs: Mapping[bytes, str]) -> Iterator[Json]:
-    for place in places_of(ranges):
-        element = _item(items, place)
-        if isinstance(element, dict) and len(element) == 1 and "$chunk" in element:
-            yield from element["$chunk"]
-        else:
-            yield put_back(element, items, blobs)
 
 
 def _dict_from(pairs: list[Any]) -> Json:

@@ -24,6 +24,7 @@ from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
 from dalsegno.services.loading import Loaded, load
+from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, find_thread
 
 __all__ = ["CheckpointInfo", "Report", "Threads"]
@@ -209,6 +210,7 @@ def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     return {"configurable": conf}
 
 
+@sound
 def _tree(scope: Scope, name: str, ns: str, checkpoint_id: str | None) -> Op[dict[str, Json] | None]:
     row = yield from reading.find(scope, name, ns, checkpoint_id, writes=False)
     if row is None:
@@ -217,6 +219,7 @@ def _tree(scope: Scope, name: str, ns: str, checkpoint_id: str | None) -> Op[dic
     return {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in row.state.items()}
 
 
+@sound
 def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:
     yield from find_thread(scope, name)
     cursor = None

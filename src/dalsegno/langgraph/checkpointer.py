@@ -40,6 +40,7 @@ from dalsegno.services import checkpoints, reading, upkeep
 from dalsegno.services import writes as pending
 from dalsegno.services.ids import thread_name
 from dalsegno.services.memo import Memo
+from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["FENCE", "FORK", "DalsegnoSaver", "OnInput", "Recorded", "UnfinishedWarning"]
@@ -354,6 +355,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         checkpoint_id = conf.get("checkpoint_id") or None
         scope = self._scope()
 
+        @sound
         def op() -> Op[Rebuilt | None]:
             row = yield from reading.find(scope, thread, ns, checkpoint_id)
             if row is None:
@@ -404,6 +406,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         checkpoint_id = conf.get("checkpoint_id") or None
         scope = self._scope()
 
+        @sound
         def op() -> Op[Mapping[str, DeltaChannelHistory]]:
             row = yield from reading.find(scope, thread, ns, checkpoint_id, writes=False)
             if row is None:

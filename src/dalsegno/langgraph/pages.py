@@ -12,6 +12,7 @@ from dalsegno.contracts import Op
 from dalsegno.langgraph.config import conf_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.services import reading
+from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Listing", "page_of"]
@@ -56,6 +57,7 @@ class Listing:
         )
 
 
+@sound
 def page_of(
     scope: Scope, rebuilder: Rebuilder, listing: Listing, limit: int | None, cursor: int | None
 ) -> Op[tuple[Sequence[Rebuilt], int | None]]:

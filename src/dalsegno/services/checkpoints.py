@@ -26,6 +26,7 @@ from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
@@ -115,6 +116,7 @@ class PutDone:
     state: dict[str, Any]
 
 
+@sound
 def put(scope: Scope, request: Put) -> Op[PutDone]:
     """Store a checkpoint; see the module's rules.
 

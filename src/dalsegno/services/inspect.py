@@ -25,6 +25,8 @@ from dalsegno.errors import Damaged, ThreadNotFound
 from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.lines import mark_of
+from dalsegno.services.reading import stored_writes
+from dalsegno.services.sound import BROKEN
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
 from dalsegno.services.upkeep import reachable
 
@@ -34,8 +36,7 @@ __all__ = ["Finding", "Thread", "Verdict", "check_thread", "get_thread", "list_t
 _SHOWN = 200
 """Characters of a value that a finding shows."""
 
-_BROKEN = (ValueError, TypeError, IndexError, KeyError, AttributeError, Damaged)
-"""What reading a malformed frame or state raises (a JSON error is a ValueError)."""
+_BROKEN = (*BROKEN, Damaged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,16 +208,14 @@ class _Check:
 
     def _point(self, place: str, tree: Any) -> None:
         ranges: list[list[int]] = []
-        needs_of(tree, ranges, self.blobs_wanted)
+        try:
+            needs_of(tree, ranges, self.blobs_wanted)
+        except (Damaged, RecursionError) as error:
+            self.find("json", place, "pointers", error)
         for lane, first, last in ranges:
-            missing = [pos for pos in range(first, last + 1) if (lane, pos) not in self.trees]
-            if missing:
-                self.find(
-                    "dangling",
-                    place,
-                    f"items {lane}:{first}-{last}",
-                    f"{len(missing)} missing, first {lane}:{missing[0]}",
-                )
+            missing = next((pos for pos in range(first, last + 1) if (lane, pos) not in self.trees), None)
+            if missing is not None:
+                self.find("dangling", place, f"items {lane}:{first}-{last}", f"no item {lane}:{missing}")
 
     def checkpoints(self) -> Op[None]:
         rows = yield Step("checkpoints_all", self.row.key)
@@ -251,15 +250,16 @@ class _Check:
             self.find("counter", "checkpoints", f"at least {ckpt}", self.row.checkpoints)
 
     def writes(self) -> Op[None]:
-        for ckpt, task, _path, body in (yield Step("writes_all", self.row.key)):
+        for ckpt, task, path, body in (yield Step("writes_all", self.row.key)):
             self.verdict.writes += 1
             place = f"writes of task {unpack_id(bytes(task))}"
             if ckpt not in self.numbers:
                 self.find("dangling", place, f"checkpoint number {ckpt}", "nothing")
             try:
-                self._point(place, orjson.loads(body))
-            except orjson.JSONDecodeError as error:
-                self.find("json", place, "JSON", error)
+                for write in stored_writes(bytes(task), path, body):
+                    self._point(place, write.tree)
+            except _BROKEN as error:
+                self.find("json", place, "pending writes", error)
 
     def events(self) -> Op[None]:
         expected = self.row.wiped + 1
@@ -300,7 +300,10 @@ class _Check:
             self.find("dangling", f"blob {digest.hex()}", "a reference of this thread", "nothing")
 
     def orphans(self) -> Op[None]:
-        live, blobs = yield from reachable(self.row)
+        try:
+            live, blobs = yield from reachable(self.row)
+        except _BROKEN:
+            return  # what cannot be followed has been found by now; what nothing points to cannot be told
         for lane, pos in sorted(self.trees.keys() - live):
             if lane != POOL and self.trees[lane, pos] is None:
                 continue  # blanked by a sweep to keep its lane's end; the next sweep takes it if the lane has grown

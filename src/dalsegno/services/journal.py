@@ -29,6 +29,7 @@ from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import ROOT
 from dalsegno.services.reading import full_id
+from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
@@ -58,6 +59,7 @@ class NewEvent:
     at: int | None = None
 
 
+@sound
 def read(
     scope: Scope,
     name: str,
@@ -77,6 +79,7 @@ def read(
     return (yield from _events(row, rows, describe))
 
 
+@sound
 def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str, limit: int) -> Op[list[Event]]:
     """Events of the head's lineage whose text answers a query, best first; see `dalsegno.journal.Journal.search`."""
     row = yield from find_thread(scope, name)
@@ -96,6 +99,7 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
     return ranked[:limit]
 
 
+@sound
 def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool, fence: int | None) -> Op[list[int]]:
     """Write events at the head of the moment, all or none.
 

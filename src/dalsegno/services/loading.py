@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import MAX_DEPTH, Place, Range, needs_of
+from dalsegno.core.items import MAX_DEPTH, Place, Range, needs_of, places_of, size_of
 from dalsegno.errors import Damaged
 
 __all__ = ["ROUNDS", "Loaded", "json_text", "load", "merged"]
@@ -57,6 +57,10 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
         if not wanted:
             return known
         rows = yield Step("items_in", {"tenant": tenant, "thread": thread, "ranges": json_text(wanted)})
+        if len(rows) < size_of(wanted):
+            there = {(lane, pos) for lane, pos, _ in rows}
+            lane, pos = next(place for place in places_of(wanted) if place not in there)
+            raise Damaged(f"item {lane}:{pos}", expected="an item", found=None)
         front = []
         for lane, pos, body in rows:
             raw = body.encode() if isinstance(body, str) else body

@@ -23,7 +23,7 @@ from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.threads_row import Scope
 from dalsegno.services.writes import listed
 
-__all__ = ["Row", "StoredWrite", "contents", "find", "full_id", "lineage_of", "page", "writes_of"]
+__all__ = ["Row", "StoredWrite", "contents", "find", "full_id", "lineage_of", "page", "stored_writes", "writes_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of, place
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
+from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
 __all__ = ["copy_thread", "delete_for_runs", "delete_thread", "names", "prune", "reachable", "reopen_thread", "sweep"]
@@ -104,6 +105,7 @@ def require_empty(scope: Scope, name: str) -> Op[None]:
         raise ThreadExists(msg)
 
 
+@sound
 def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
     """Delete the checkpoints of some runs, with their writes."""
     if not runs:
@@ -129,6 +131,7 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
         yield from _drop(row, gone)
 
 
+@sound
 def prune(scope: Scope, name: str, strategy: str) -> Op[int]:
     """Drop old checkpoints of a thread; returns how many went."""
     if strategy not in ("keep_latest", "delete", "delete_all"):

@@ -15,8 +15,10 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import Plan
 from dalsegno.core.split import Split
+from dalsegno.errors import Damaged
 from dalsegno.services.ids import is_packed, pack_id
 from dalsegno.services.placing import namespace
+from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, lock_thread, save_thread
 
@@ -46,6 +48,7 @@ class Writes:
     fence: int | None
 
 
+@sound
 def put_writes(scope: Scope, request: Writes) -> Op[None]:
     """Store a task's pending writes, all or none.
 
@@ -93,7 +96,15 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
 def listed(body: Any) -> list[Any]:
     """The writes in a body: a list, or an object beside ids that their columns could not hold."""
     writes = body["writes"] if isinstance(body, dict) else body
-    return writes if isinstance(writes, list) else []
+    if not isinstance(writes, list) or not all(_is_write(write) for write in writes):
+        raise Damaged("pending writes", expected="[[slot, channel, value], ...]", found=str(body)[:100])
+    return writes
+
+
+def _is_write(part: Any) -> bool:
+    return (
+        isinstance(part, list) and len(part) == 3 and isinstance(part[0], int) and isinstance(part[1], (str, dict))  # noqa: PLR2004 - [slot, channel, value]
+    )
 
 
 def _plain_path(path: str) -> str | None:
