@@ -14,6 +14,9 @@ import dalsegno
 from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
+from dalsegno.faces.journal import Journal
+from dalsegno.faces.runs import Lease, Runs
+from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.types import register_schema  # noqa: F401 - fills the tables of tags
 from dalsegno.stores.statements import load_script
 
@@ -61,6 +64,17 @@ def test_the_setting_is_explained(name: str):
 @pytest.mark.parametrize("name", errors.__all__)
 def test_the_error_is_explained(name: str):
     assert re.search(rf"`(dalsegno\.)?(errors\.)?{name}`", PAGES), f"no page names `{name}`"
+
+
+def calls() -> list[str]:
+    """Every public name of the package, and every public method of what it hands out."""
+    of_faces = {name for face in (Journal, Threads, Runs, Lease) for name in vars(face) if not name.startswith("_")}
+    return sorted({*dalsegno.__all__, *of_faces})
+
+
+@pytest.mark.parametrize("name", calls())
+def test_the_public_name_is_mentioned(name: str):
+    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGES), f"no page names `{name}`"
 
 
 def columns(store: str) -> set[tuple[str, str]]:
