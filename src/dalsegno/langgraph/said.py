@@ -56,4 +56,7 @@ def text_of_value(value: Any) -> str:
         return "\n".join(f"{key}: {text_of_value(part)}" for key, part in value.items())
     if isinstance(value, (list, tuple)):
         return "\n".join(map(text_of_value, value))
-    return "" if value is None else str(value)
+    try:
+        return "" if value is None else str(value)
+    except Exception:  # noqa: BLE001 - the value's own code; what has no words is not found by them
+        return ""
