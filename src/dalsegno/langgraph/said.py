@@ -50,10 +50,10 @@ def text_of_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        inner = value.get("text") or value.get("content")
-        if isinstance(inner, str):
-            return inner
-        return "\n".join(f"{key}: {text_of_value(part)}" for key, part in value.items())
+        for key in ("text", "content"):
+            if isinstance(value.get(key), str) and value[key]:
+                return str(value[key])
+        return "\n".join(f"{text_of_value(key)}: {text_of_value(part)}" for key, part in value.items())
     if isinstance(value, (list, tuple)):
         return "\n".join(map(text_of_value, value))
     try:
