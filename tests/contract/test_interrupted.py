@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import time
 import warnings
 from collections import Counter
 from typing import Annotated, Any, TypedDict
@@ -47,6 +48,7 @@ class Runs(Counter[str]):
         def work(state: Any) -> Any:
             self[name] += 1
             if name in self.broken:
+                time.sleep(0.1)  # what runs beside it has finished by then
                 raise Boom(name)
             said = f" {interrupt(f'{name}?')}" if name in self.asking else ""
             told = f" {state['word']}" if isinstance(state, dict) and set(state) == {"word"} else ""

@@ -44,7 +44,8 @@ messages = st.builds(
 )
 big = st.one_of(
     st.integers(0, 200).map(lambda n: list(range(n))),
-    st.integers(60, 140).map(lambda n: [f"word {k}" for k in range(n)]),
+    st.integers(60, 140).map(lambda n: [f"word {k}" * 4 for k in range(n)]),
+    st.integers(60, 140).map(lambda n: [k / 7 for k in range(n)]),
     st.integers(0, 60).map(lambda n: {f"key {k}": f"value {k} " * 5 for k in range(n)}),
     st.integers(0, 12).map(lambda n: {f"key {k}": [{"n": k, "text": "deep " * 30}] * 3 for k in range(n)}),
     st.lists(small, max_size=12).map(lambda part: {"inner": part * 4, "other": {"deep": [part, part]}}),
