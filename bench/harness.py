@@ -140,7 +140,7 @@ def postgres_bytes(url: str) -> int:
 # --- a PostgreSQL of our own ----------------------------------------------------------------------
 
 
-def _server() -> str:
+def postgres_server() -> str:
     """URL of the server: `DALSEGNO_TEST_POSTGRES`, else our own."""
     return os.environ.get("DALSEGNO_TEST_POSTGRES") or _own_server()
 
@@ -158,9 +158,9 @@ def _own_server() -> str:
 @contextmanager
 def _database() -> Iterator[str]:
     name = f"bench_{uuid.uuid4().hex}"
-    with psycopg.connect(_server(), autocommit=True) as admin:
+    with psycopg.connect(postgres_server(), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        yield urlunsplit(urlsplit(_server())._replace(path=f"/{name}"))
+        yield urlunsplit(urlsplit(postgres_server())._replace(path=f"/{name}"))
         admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
