@@ -132,6 +132,7 @@ class PostgresStore:
             except errors.StoreUnavailable:
                 if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
                     raise
+                self._ready().check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:
                     outcome.result = outcome.error = None
             else:
@@ -174,6 +175,7 @@ class PostgresStore:
             except errors.StoreUnavailable:
                 if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
                     raise
+                await loop.pool.check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:
                     outcome.result = outcome.error = None
             else:
