@@ -37,6 +37,7 @@ __all__ = [
     "ThreadExists",
     "ThreadNotFound",
     "TranscriptError",
+    "UnfinishedWarning",
     "UnknownType",
 ]
 
@@ -208,3 +209,10 @@ class StoreFull(StoreError):
 
 class SchemaNewer(StoreError):
     """The database was written by a newer dalsegno; this one will not touch it."""
+
+
+# --- warnings --------------------------------------------------------------------------------------
+
+
+class UnfinishedWarning(UserWarning):
+    """A new input was given to a thread whose head still had steps to run; they are discarded."""

@@ -22,7 +22,7 @@ from dalsegno.errors import (
     Misuse,
     ThreadNotFound,
 )
-from dalsegno.langgraph.checkpointer import UnfinishedWarning
+from dalsegno.errors import UnfinishedWarning
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 

@@ -129,7 +129,7 @@ def test_the_second_of_two_users_of_one_head_through_two_connections_is_told(sto
 # --- through graphs
 
 
-@pytest.mark.filterwarnings("ignore::dalsegno.langgraph.checkpointer.UnfinishedWarning")
+@pytest.mark.filterwarnings("ignore::dalsegno.errors.UnfinishedWarning")
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_of_two_runs_on_one_thread_one_ends_and_the_other_is_told(ds, durability):
     def node(state: State) -> State:
@@ -148,7 +148,7 @@ def test_of_two_runs_on_one_thread_one_ends_and_the_other_is_told(ds, durability
     assert ds.threads.check().clean
 
 
-@pytest.mark.filterwarnings("ignore::dalsegno.langgraph.checkpointer.UnfinishedWarning")
+@pytest.mark.filterwarnings("ignore::dalsegno.errors.UnfinishedWarning")
 async def test_of_two_runs_on_one_event_loop_one_ends_and_the_other_is_told(ads):
     async def node(state: State) -> State:
         await asyncio.sleep(0.05)
@@ -164,7 +164,7 @@ async def test_of_two_runs_on_one_event_loop_one_ends_and_the_other_is_told(ads)
     assert (await graph.aget_state(CONFIG)).values == kept
 
 
-@pytest.mark.filterwarnings("ignore::dalsegno.langgraph.checkpointer.UnfinishedWarning")
+@pytest.mark.filterwarnings("ignore::dalsegno.errors.UnfinishedWarning")
 def test_of_two_runs_that_begin_one_new_thread_one_ends(ds):
     graph = graph_of(ds, lambda state: {"log": [f"done {state['log'][-1]}"]})
     gate = threading.Barrier(2)

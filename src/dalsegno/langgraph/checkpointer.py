@@ -32,7 +32,7 @@ from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.caller import calling_loop
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
-from dalsegno.langgraph.opening import OnInput, Opening, UnfinishedWarning, waiting
+from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.langgraph.requests import Recorded, Requests
@@ -43,7 +43,7 @@ from dalsegno.services.memo import Memo
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["FENCE", "FORK", "DalsegnoSaver", "OnInput", "Recorded", "UnfinishedWarning"]
+__all__ = ["FENCE", "FORK", "DalsegnoSaver", "OnInput", "Recorded"]
 
 R = TypeVar("R")
 

@@ -17,7 +17,7 @@ import orjson
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Command
 
-from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse
+from dalsegno.errors import GraphChanged, InputOverUnfinished, Misuse, UnfinishedWarning
 from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.config import conf_of
 from dalsegno.langgraph.pending import pending_nodes
@@ -25,15 +25,11 @@ from dalsegno.langgraph.rebuild import Rebuilt
 from dalsegno.langgraph.requests import print_value, send_nodes
 from dalsegno.services.memo import Held, Memo
 
-__all__ = ["OnInput", "Opening", "UnfinishedWarning", "waiting"]
+__all__ = ["OnInput", "Opening", "waiting"]
 
 OnInput = Literal["warn", "raise", "allow"]
 
 _RESUMING = "__pregel_resuming"
-
-
-class UnfinishedWarning(UserWarning):
-    """A new input was given to a thread whose head still had steps to run."""
 
 
 class Opening:

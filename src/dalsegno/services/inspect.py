@@ -25,6 +25,7 @@ from dalsegno.errors import Damaged, ThreadNotFound
 from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.lines import mark_of
+from dalsegno.services.loading import json_text
 from dalsegno.services.reading import stored_writes
 from dalsegno.services.sound import BROKEN
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
@@ -290,10 +291,11 @@ class _Check:
         for digest, exists in (yield Step("blob_refs_of", self.row.key)):
             self.verdict.blobs += 1
             there.add(bytes(digest))
-            rows = (yield Step("blob_get", {"tenant": self.row.tenant, "digest": bytes(digest)})) if exists else []
+            named = {"tenant": self.row.tenant, "digests": json_text([bytes(digest).hex()])}
+            rows = (yield Step("blobs_in", named)) if exists else []
             if not rows:
                 self.find("dangling", f"blob {bytes(digest).hex()}", "its text", "nothing")
-            elif hashlib.sha256(rows[0][0].encode()).digest() != bytes(digest):
+            elif hashlib.sha256(rows[0][1].encode()).digest() != bytes(digest):
                 self.find("digest", f"blob {bytes(digest).hex()}", "the digest of its text", "another")
         self.refs = there
         for digest in self.blobs_wanted - there:

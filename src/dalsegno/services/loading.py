@@ -49,10 +49,10 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
         blobs: set[bytes] = set()
         for tree in front:
             needs_of(tree, ranges, blobs)
-        for digest in blobs - known.blobs.keys():
-            rows = yield Step("blob_get", {"tenant": tenant, "digest": digest})
-            if rows:
-                known.blobs[digest] = rows[0][0]
+        unknown = sorted(digest.hex() for digest in blobs - known.blobs.keys())
+        if unknown:
+            rows = yield Step("blobs_in", {"tenant": tenant, "digests": json_text(unknown)})
+            known.blobs.update((bytes(digest), body) for digest, body in rows)
         wanted = merged(ranges, known.trees)
         if not wanted:
             return known

@@ -233,7 +233,7 @@ def sweep(row: ThreadRow) -> Op[None]:
     for digest, _ in refs:
         if bytes(digest) not in blobs:
             steps.append(Step("blob_ref_drop", {**row.key, "digest": digest}))
-            steps.append(Step("blob_drop", {"tenant": row.tenant, "digest": digest}))
+            steps += _drop_blob(row, digest)
     if steps:
         yield tuple(steps)
 
@@ -304,10 +304,16 @@ def _runs(places: Iterable[Place]) -> list[tuple[int, int, int]]:
     return runs
 
 
+def _drop_blob(row: ThreadRow, digest: bytes) -> list[Step]:
+    """Delete a blob unless another thread refers to it; locked first, so that a reference being written is seen."""
+    named = {"tenant": row.tenant, "digest": digest}
+    return [Step("blob_lock", named), Step("blob_drop", named)]
+
+
 def _wipe(row: ThreadRow) -> Op[None]:
     refs = yield Step("blob_refs_of", row.key)
     yield (
         *(Step(name, row.key) for name in _WIPES),
         Step("wipe_blob_refs", row.key),
-        *(Step("blob_drop", {"tenant": row.tenant, "digest": digest}) for digest, _ in refs),
+        *(step for digest, _ in refs for step in _drop_blob(row, digest)),
     )

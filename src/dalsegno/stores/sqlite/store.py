@@ -179,6 +179,7 @@ class SqliteStore:
             cached_statements=256,
         )
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.create_function("ds_unhex", 1, bytes.fromhex, deterministic=True)
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA cache_size = -16384")
         return connection

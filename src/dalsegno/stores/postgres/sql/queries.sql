@@ -250,13 +250,20 @@ UPDATE ds_items SET body = 'null'::jsonb, digest = NULL
 WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = %(lane)s AND pos = %(pos)s;
 
 -- name: blob_add
-INSERT INTO ds_blobs (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s) ON CONFLICT DO NOTHING;
+-- Updating nothing locks the row until this write commits: who deletes a blob waits, and then sees our reference.
+INSERT INTO ds_blobs (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s)
+ON CONFLICT (tenant, digest) DO UPDATE SET digest = excluded.digest;
 
 -- name: blob_ref_add
 INSERT INTO ds_blob_refs (tenant, thread, digest) VALUES (%(tenant)s, %(thread)s, %(digest)s) ON CONFLICT DO NOTHING;
 
--- name: blob_get
-SELECT body FROM ds_blobs WHERE tenant = %(tenant)s AND digest = %(digest)s;
+-- name: blobs_in
+SELECT digest, body FROM ds_blobs
+WHERE tenant = %(tenant)s
+  AND digest IN (SELECT decode(part, 'hex') FROM jsonb_array_elements_text(%(digests)s::jsonb) d (part));
+
+-- name: blob_lock
+SELECT digest FROM ds_blobs WHERE tenant = %(tenant)s AND digest = %(digest)s FOR UPDATE;
 
 -- name: blob_refs_of
 SELECT r.digest, b.digest IS NOT NULL FROM ds_blob_refs r

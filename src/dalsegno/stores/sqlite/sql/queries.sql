@@ -251,8 +251,12 @@ INSERT INTO ds_blobs (tenant, digest, body) VALUES (:tenant, :digest, :body) ON 
 -- name: blob_ref_add
 INSERT INTO ds_blob_refs (tenant, thread, digest) VALUES (:tenant, :thread, :digest) ON CONFLICT DO NOTHING;
 
--- name: blob_get
-SELECT body FROM ds_blobs WHERE tenant = :tenant AND digest = :digest;
+-- name: blobs_in
+SELECT digest, body FROM ds_blobs
+WHERE tenant = :tenant AND digest IN (SELECT ds_unhex(value) FROM json_each(:digests));
+
+-- name: blob_lock
+SELECT digest FROM ds_blobs WHERE tenant = :tenant AND digest = :digest;
 
 -- name: blob_refs_of
 SELECT r.digest, b.digest IS NOT NULL FROM ds_blob_refs r
