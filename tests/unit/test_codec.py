@@ -142,6 +142,15 @@ WRITTEN = [
     (pydantic.HttpUrl("http://a.b/c"), '{"$type":"pydantic.networks:HttpUrl","$value":"http://a.b/c"}'),
     (np.float32(1.5), '{"$number":1.5,"dtype":"<f4"}'),
     (np.datetime64("2024-01-02"), '{"$number":19724,"dtype":"<M8[D]"}'),
+    (np.longlong(3), '{"$number":3,"dtype":"q"}'),
+    (np.str_("a\0"), r'{"$number":{"$str":"a\\u0000"},"dtype":"U"}'),
+    (np.bytes_(b"a\0"), '{"$number":{"$bytes":"YQA="},"dtype":"S"}'),
+    (np.array([1], "q"), '{"$array":"AQAAAAAAAAA=","dtype":"q","shape":[1]}'),
+    (np.array([[1, 2], [3, 4]], "u1", order="F"), '{"$array":"AQMCBA==","dtype":"|u1","shape":[2,2],"order":"F"}'),
+    (
+        np.array([(1, 2)], np.dtype([("a", "u1"), ("b", "<u2")], align=True)),
+        '{"$array":"AQACAA==","dtype":[{"$tuple":["a","|u1"]},{"$tuple":["","|V1"]},{"$tuple":["b","<u2"]}],"shape":[1]}',
+    ),
     (np.array([[1, 2]], "u1"), '{"$array":"AQI=","dtype":"|u1","shape":[1,2]}'),
     (np.array([1, "a"], object), '{"$objects":[1,"a"],"shape":[2]}'),
 ]
@@ -158,6 +167,19 @@ def test_a_nan_keeps_the_bits_it_carries() -> None:
     tree = codec.encode(np.frombuffer(bytes.fromhex("010000000000f87f"), "<f8")[0].item())
     assert tree == {"$float": "nan:7ff8000000000001"}
     assert codec.encode(codec.decode(tree)) == tree
+
+
+def test_a_numpy_scalar_wider_than_any_built_in_type_keeps_its_bits() -> None:
+    value = np.nextafter(np.longdouble(1), np.longdouble(2))
+    found = codec.decode(codec.encode(value))
+    assert type(found) is np.longdouble
+    assert found == value != 1
+
+
+def test_what_lies_between_the_fields_of_an_array_is_not_written() -> None:
+    dtype = np.dtype([("a", "u1"), ("b", "<u2")], align=True)
+    dirty = np.frombuffer(b"\x01\xff\x02\x00", dtype)
+    assert codec.encode(dirty)["$array"] == "AQACAA=="
 
 
 def test_notes_cause_and_attributes_of_an_exception_are_kept_but_not_its_traceback() -> None:

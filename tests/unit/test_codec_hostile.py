@@ -240,6 +240,10 @@ MALFORMED = [
     {"$number": "a", "dtype": "<i8"},
     {"$number": 1, "dtype": "|O"},
     {"$number": 300, "dtype": "|u1"},
+    {"$number": True, "dtype": "<i8"},
+    {"$number": 1, "dtype": "<f8"},
+    {"$number": 1.5, "dtype": "<M8[D]"},
+    {"$number": "a", "dtype": "S"},
     {"$void": [1]},
 ]
 

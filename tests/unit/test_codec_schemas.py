@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import sys
 import types
-from typing import Any
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar
 
 import pytest
 from langgraph.graph import StateGraph
@@ -15,6 +16,7 @@ from dalsegno.core.annotations import reachable
 from dalsegno.errors import UnknownType
 from dalsegno.langgraph import types as known
 
+T = TypeVar("T")
 SHOP = """
 from __future__ import annotations
 import dataclasses, enum, operator, pydantic
@@ -34,6 +36,9 @@ class Order:
     status: Status
     lines: list[Line]
 
+class Colour(enum.Enum):
+    RED = 1
+
 class Box(pydantic.BaseModel, Generic[T]):
     held: T
 
@@ -42,7 +47,7 @@ class Inner(TypedDict):
 
 class State(TypedDict):
     orders: Annotated[list[Inner], operator.add]
-    boxes: dict[str, Optional[Sequence[Box[Status]]]]
+    boxes: dict[str, Optional[Sequence[Box[Colour]]]]
     word: Literal["a"]
 """
 
@@ -67,7 +72,7 @@ def trees(suffix: str) -> list[Any]:
         {"$enum": f"{name}:Status", "member": "OPEN"},
         {"$type": f"{name}:Line", "amount": 1},
         {"$type": f"{name}:Order", "status": {"$enum": f"{name}:Status", "member": "OPEN"}, "lines": []},
-        {"$type": f"{name}:Box[Status]", "held": 1},
+        {"$type": f"{name}:Box[Colour]", "held": {"$enum": f"{name}:Colour", "member": "RED"}},
     ]
 
 
@@ -138,6 +143,28 @@ def test_looking_again_does_not_bring_back_a_class_that_was_replaced() -> None:
     with pytest.raises(UnknownType):
         codec.decode({"$type": "shop_twice:Nothing"})
     assert type(codec.decode({"$type": "shop_twice:Twice", "x": 1})) is new
+
+
+@pytest.mark.parametrize("wrap", ["new", "bound", "alias", "literal", "annotated", "union"])
+def test_a_class_is_found_behind_what_stands_for_it(wrap: str) -> None:
+    class Kind(enum.Enum):
+        ONE = 1
+
+    @dataclasses.dataclass
+    class Pair(Generic[T]):
+        left: T
+
+    forms = {
+        "new": NewType("Other", Kind),
+        "bound": TypeVar("B", bound=Kind),
+        "alias": Pair[Kind],
+        "literal": Literal[Kind.ONE],
+        "annotated": Annotated[list[Kind], "note"],
+        "union": dict[str, Kind | None],
+    }
+    found = set(reachable(forms[wrap]))
+    assert Kind in found
+    assert (Pair in found) == (wrap == "alias")
 
 
 def test_annotations_that_refer_to_themselves_or_to_nothing_end() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from enum import Enum
 from inspect import get_annotations
 from typing import Any, get_args, get_type_hints
 
@@ -19,15 +20,13 @@ __all__ = ["reachable"]
 
 def reachable(*roots: object) -> Iterator[type]:
     """Every class named by these annotations or, through fields, by the classes they name."""
-    seen: set[int] = set()
+    seen: dict[int, object] = {}  # held, so that an identity stays taken
     waiting = list(roots)
-    kept: list[object] = []  # so that an identity stays taken
     while waiting:
         each = waiting.pop()
         if id(each) in seen:
             continue
-        seen.add(id(each))
-        kept.append(each)
+        seen[id(each)] = each
         waiting.extend(get_args(each))
         if isinstance(each, type):
             yield each
@@ -37,7 +36,9 @@ def reachable(*roots: object) -> Iterator[type]:
 
 
 def _behind(annotation: object) -> Iterator[object]:
-    """What an alias, a new type, a type variable or a generic stands for."""
+    """What an alias, a new type, a type variable, a generic or a literal stands for."""
+    if isinstance(annotation, Enum):
+        yield type(annotation)
     for name in ("__value__", "__supertype__", "__bound__", "__origin__"):
         found = getattr(annotation, name, None)
         if found is not None:
