@@ -21,8 +21,8 @@ from dalsegno.errors import (
     InputOverUnfinished,
     Misuse,
     ThreadNotFound,
+    UnfinishedWarning,
 )
-from dalsegno.errors import UnfinishedWarning
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
