@@ -1,12 +1,13 @@
-"""Who is asking: the LangGraph run that calls a checkpointer, when it is one.
+"""Who is asking: the LangGraph run or graph that calls a checkpointer, when it is one.
 
 Rules of this module:
 
-* LangGraph hands a checkpointer no graph, but two promises need it: a run must not resume into a graph that lacks a
-  pending node, and a new input over unfinished steps must be reported. The calling loop stands one or two frames up;
-  this module is the only place that looks (see docs/adr/0003-who-is-asking.md).
-* What is found is read, never changed; when nothing is found (another caller, another LangGraph), the answer is None
-  and those two checks are left to `dalsegno.resume`.
+* LangGraph hands a checkpointer no graph, but three promises need it: a run must not resume into a graph that lacks a
+  pending node, a new input over unfinished steps must be reported, and a fresh process must know the classes of the
+  state it reads. The caller stands a few frames up; this module is the only place that looks
+  (see docs/adr/0003-who-is-asking.md).
+* What is found is read, never changed; when nothing is found (another caller, another LangGraph), the answer is None,
+  the checks are left to `dalsegno.resume`, and classes are to be registered by hand.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from langgraph.pregel import Pregel
 from langgraph.pregel._loop import PregelLoop
 
-__all__ = ["calling_loop", "graph_of"]
+__all__ = ["calling_channels", "calling_loop", "graph_of"]
 
 _ENTRANCES = frozenset({"__enter__", "__aenter__", "_checkpointer_put_after_previous"})
 _FRAMES = 6
@@ -31,6 +33,22 @@ def calling_loop() -> PregelLoop | None:
             found = frame.f_locals.get("self")
             if isinstance(found, PregelLoop):
                 return found
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def calling_channels() -> Mapping[str, Any] | None:
+    """The channels of the run or the graph that asks (`invoke`, `get_state`, `update_state`), looked for likewise."""
+    frame = sys._getframe(2)  # noqa: SLF001 - the documented purpose of this module
+    for _ in range(_FRAMES):
+        if "self" in frame.f_code.co_varnames or "self" in frame.f_code.co_freevars:
+            found = frame.f_locals.get("self")
+            if isinstance(found, PregelLoop):
+                return found.specs
+            if isinstance(found, Pregel):
+                return found.channels
         if frame.f_back is None:
             return None
         frame = frame.f_back

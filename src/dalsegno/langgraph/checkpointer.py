@@ -30,7 +30,7 @@ from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
-from dalsegno.langgraph.caller import calling_loop
+from dalsegno.langgraph.caller import calling_channels, calling_loop
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
@@ -75,6 +75,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._requests = Requests(self._memo, authors, schema)
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
         self._rebuilder = Rebuilder(self._memo, schema)
+        self._classes = _types.Classes()
 
     # --- reading
 
@@ -88,12 +89,14 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             UnknownType: the state holds a type this process has not registered.
         """
         loop = calling_loop()
+        self._classes.learn(calling_channels())
         found = self._store.run(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Async face of `get_tuple`."""
         loop = calling_loop()
+        self._classes.learn(calling_channels())
         found = await self._store.arun(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
@@ -114,6 +117,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             limit: at most so many.
         """
         forks = calling_loop() is not None
+        self._classes.learn(calling_channels())
         for name in self._names(config):
             cursor: int | None = None
             while limit is None or limit > 0:
@@ -136,6 +140,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Async face of `list`."""
         forks = calling_loop() is not None
+        self._classes.learn(calling_channels())
         for name in await self._anames(config):
             cursor: int | None = None
             while limit is None or limit > 0:

@@ -32,6 +32,7 @@ from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
 from dalsegno.langgraph.pending import TASKS
 from dalsegno.langgraph.said import has_messages, said_of
+from dalsegno.langgraph.types import storable
 from dalsegno.services.arrivals import Said
 from dalsegno.services.checkpoints import Appended, Put, PutDone, Unchanged, Value, Whole
 from dalsegno.services.frames import split_metadata, to_micros, write_frame
@@ -181,7 +182,7 @@ class Requests:
                 (
                     WRITES_IDX_MAP.get(channel, place),
                     cast("Any", codec.encode(channel, "write")),
-                    lift(codec.encode(value, f"writes.{channel}"), plan),
+                    lift(codec.encode(_kept(value), f"writes.{channel}"), plan),
                 )
                 for place, (channel, value) in enumerate(writes)
             ],
@@ -238,6 +239,11 @@ class _Values:
 def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]) -> Whole:
     tree = lift(codec.encode(value, f"state.{name}"), plan)
     return Whole(tree, _said(value, written) if has_messages(value) else None)
+
+
+def _kept(value: Any) -> Any:
+    """A failure is recorded even where its error cannot be stored exactly: the run's own error must not be masked."""
+    return storable(value) if isinstance(value, BaseException) else value
 
 
 def _timed(said: Said | None, times: Mapping[str, datetime]) -> Said | None:

@@ -19,6 +19,7 @@ from langgraph.types import Command, StateSnapshot
 
 from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
+from dalsegno.langgraph.schemas import register_graph
 from dalsegno.services.ids import thread_name
 
 __all__ = ["afork", "aresume", "fork", "resume"]
@@ -53,6 +54,7 @@ def resume(
         ThreadNotFound: the thread has no checkpoint.
         GraphChanged: it waits for a node this graph does not have.
     """
+    register_graph(graph)
     base = _config(thread_id, None, config)
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
@@ -69,6 +71,7 @@ async def aresume(
     config: RunnableConfig | None = None,
 ) -> Any:
     """Async face of `resume`."""
+    register_graph(graph)
     base = _config(thread_id, None, config)
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
@@ -102,6 +105,7 @@ def fork(
         Misuse: no checkpoint id; a fork without one would go on at the end of the thread instead.
         CheckpointNotFound: the thread has no such checkpoint.
     """
+    register_graph(graph)
     base = _config(thread_id, _required(checkpoint_id), config)
     _there(graph.get_state(base), thread_id, checkpoint_id)
     if update is not None:
@@ -119,6 +123,7 @@ async def afork(
     config: RunnableConfig | None = None,
 ) -> Any:
     """Async face of `fork`."""
+    register_graph(graph)
     base = _config(thread_id, _required(checkpoint_id), config)
     _there(await graph.aget_state(base), thread_id, checkpoint_id)
     if update is not None:

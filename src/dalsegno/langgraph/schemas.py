@@ -9,14 +9,19 @@ Rules of this module:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langgraph.pregel import Pregel
 
 from dalsegno.core.registry import add_roots
 
-__all__ = ["register_allowlist", "register_channels", "register_graph", "register_schema"]
+__all__ = ["Classes", "register_allowlist", "register_channels", "register_graph", "register_schema"]
+
+_MOST = 256
+"""Graphs remembered as known."""
 
 
 def register_schema(*schemas: object) -> None:
@@ -32,6 +37,29 @@ def register_channels(channels: Iterable[object]) -> None:
     """Register the classes in the value and update types of channels."""
     for channel in channels:
         add_roots(getattr(channel, "ValueType", None), getattr(channel, "UpdateType", None))
+
+
+class Classes:
+    """Registers what graphs hold when they ask, each graph's channels once."""
+
+    def __init__(self) -> None:
+        """Start with no graph known."""
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, Mapping[str, object]] = OrderedDict()
+
+    def learn(self, channels: Mapping[str, object] | None) -> None:
+        """Register the classes of a graph's channels, unless that was done."""
+        if channels is None:
+            return
+        with self._lock:
+            # Held, so that the id belongs to this graph as long as it stands here.
+            if self._known.get(id(channels)) is channels:
+                self._known.move_to_end(id(channels))
+                return
+            self._known[id(channels)] = channels
+            if len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        register_channels(channels.values())
 
 
 def register_graph(graph: Pregel[Any, Any, Any, Any]) -> None:

@@ -26,9 +26,10 @@ from dalsegno.core.registry import add, default_name
 from dalsegno.core.shapes import Form, Shape, one_of, sequence_of
 from dalsegno.core.walk import type_name
 from dalsegno.errors import NotSerializable
-from dalsegno.langgraph.schemas import register_allowlist, register_channels, register_graph, register_schema
+from dalsegno.langgraph.schemas import Classes, register_allowlist, register_channels, register_graph, register_schema
 
 __all__ = [
+    "Classes",
     "RecordedError",
     "register_allowlist",
     "register_channels",
