@@ -25,7 +25,7 @@ class Authors:
     def __init__(self) -> None:
         """Start with nothing remembered."""
         self._lock = threading.Lock()
-        self._written: OrderedDict[tuple[str, str], list[tuple[BaseMessage, str]]] = OrderedDict()
+        self._written: OrderedDict[tuple[str, str], list[tuple[BaseMessage, str]]] = OrderedDict()  # with their paths
         self._sends: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
 
     def note_sends(self, thread: str, checkpoint_id: str, nodes: list[str]) -> None:
@@ -47,17 +47,20 @@ class Authors:
         if not messages:
             return
         with self._lock:
-            node = self._node(thread, checkpoint_id, path)
-            if node is not None:
-                known = self._written.get((thread, checkpoint_id), [])
-                _keep(self._written, (thread, checkpoint_id), known + [(message, node) for message in messages])
+            known = self._written.get((thread, checkpoint_id), [])
+            _keep(self._written, (thread, checkpoint_id), known + [(message, path) for message in messages])
 
     def of(self, thread: str, parent_id: str | None) -> list[tuple[BaseMessage, str]]:
-        """Messages written on a checkpoint, with their nodes."""
+        """Messages written on a checkpoint, with their nodes.
+
+        Asked for when the next checkpoint is put: this one is stored by then, so its sends are known.
+        """
         if parent_id is None:
             return []
         with self._lock:
-            return self._written.get((thread, parent_id), [])
+            written = self._written.get((thread, parent_id), [])
+            named = [(message, self._node(thread, parent_id, path)) for message, path in written]
+        return [(message, node) for message, node in named if node is not None]
 
     def applied(self, thread: str, parent_id: str | None) -> None:
         """Forget what was written on a checkpoint: the next one is stored and has merged it."""
