@@ -89,17 +89,19 @@ def events_of(
     fresh = [pair for part in arrived for pair in _fresh(part, bodies, old)]
     lost = _lost(arrived, old) if moment.is_root else {}
     ids = {said.id for said, _ in fresh if said.id} | set(lost)
-    known: Mapping[str, Known] = {}
+    known: dict[str, Known] = {}
     if ids and row.events:
         spans = yield from spans_of(row, moment.branch, moment.ckpt)
         known = yield from known_messages(row, ids, spans)
     events: list[dict[str, Any]] = []
     for said, place in fresh:
         before = known.get(said.id) if said.id else None
-        if before is None:
-            events.append(_event(row, moment, said.kind, said, place))
-        elif not before.same(bodies.get(place) or old.bodies.get(place)):
-            events.append(_event(row, moment, Kind.EDIT, said, place))
+        body = bodies.get(place) or old.bodies.get(place)
+        if before is not None and before.same(body):
+            continue
+        events.append(_event(row, moment, said.kind if before is None else Kind.EDIT, said, place))
+        if said.id:
+            known[said.id] = Known(body, said.author)  # it may come in another channel too
     for id_, place in lost.items():
         if id_ in known:
             gone = Said(id_, Kind.DELETE, known[id_].author, "")
