@@ -89,7 +89,11 @@ class Scene:
     @property
     def url(self) -> str:
         """For the process that dies."""
-        return self._url if self._admin is None else f"{self._url}{'&' if '?' in self._url else '?'}application_name=mortal"
+        return (
+            self._url
+            if self._admin is None
+            else f"{self._url}{'&' if '?' in self._url else '?'}application_name=mortal"
+        )
 
     @contextlib.contextmanager
     def after(self, tenant: str = "default") -> Iterator[dalsegno.Dalsegno]:

@@ -115,7 +115,10 @@ def serve(orders: Any) -> None:
         os.close(source)
         _, status = os.waitpid(pid, 0)
         whole = said[: said.rfind(b"\n") + 1]
-        answer = {"status": os.waitstatus_to_exitcode(status), "report": [json.loads(part) for part in whole.splitlines()]}
+        answer = {
+            "status": os.waitstatus_to_exitcode(status),
+            "report": [json.loads(part) for part in whole.splitlines()],
+        }
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -40,10 +40,11 @@ from typing import TypeAlias, TypeVar
 
 import psycopg
 
-from dalsegno.connect import Dalsegno, OnInput
+from dalsegno.connect import Dalsegno
 from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
+from dalsegno.langgraph.opening import OnInput
 
 __all__ = ["CutConnections", "Fault", "FaultyStore", "Kill", "Moment", "Point", "RaiseError", "Sleep", "connect_over"]
 
@@ -88,9 +89,9 @@ Fault: TypeAlias = Callable[[Point], None]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End this process at once: no handler, no `finally`, no flush. What was not committed must be as if never begun."""
+    """End this process at once: no handler, no `finally`, no flush; what was not committed never was."""
 
-    def __call__(self, point: Point) -> None:
+    def __call__(self, point: Point) -> None:  # noqa: ARG002 - a fault may look where it strikes
         """Send SIGKILL to this process; it does not come back."""
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -105,7 +106,7 @@ class RaiseError:
 
     make: Callable[[], BaseException]
 
-    def __call__(self, point: Point) -> None:
+    def __call__(self, point: Point) -> None:  # noqa: ARG002 - a fault may look where it strikes
         """Raise it."""
         raise self.make()
 
@@ -120,7 +121,7 @@ class Sleep:
 
     duration: timedelta
 
-    def __call__(self, point: Point) -> None:
+    def __call__(self, point: Point) -> None:  # noqa: ARG002 - a fault may look where it strikes
         """Wait."""
         time.sleep(self.duration.total_seconds())
 
@@ -135,7 +136,7 @@ class CutConnections:
 
     url: str
 
-    def __call__(self, point: Point) -> None:
+    def __call__(self, point: Point) -> None:  # noqa: ARG002 - a fault may look where it strikes
         """End them, and come back when they are gone."""
         with psycopg.connect(self.url, autocommit=True) as admin:
             admin.execute(

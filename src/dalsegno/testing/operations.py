@@ -129,7 +129,7 @@ def _put(
 ) -> tuple[Any, ...]:
     """Arguments of a `put`."""
     checkpoint = _checkpoint(number, values)
-    metadata = {"source": "input" if step < 0 else "loop", "step": step, "run_id": run, "parents": {}}
+    metadata: dict[str, Any] = {"source": "input" if step < 0 else "loop", "step": step, "run_id": run, "parents": {}}
     return _config(parent, ns, thread, **conf), checkpoint, metadata, checkpoint["channel_versions"]
 
 
