@@ -57,6 +57,9 @@ def connect(
 
 def open_store(url: str, *, create: bool = True) -> Store:
     """Open the store behind a URL; see `connect`."""
+    if not _is_text(url):
+        msg = f"a database is named by a URL, not by {type(url).__name__}; such as sqlite:///agents.db"
+        raise Misuse(msg)
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
     if parts.scheme == "memory":
@@ -66,7 +69,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
     if parts.scheme == "sqlite":
         from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
-        if parts.netloc or not parts.path.removeprefix("/"):
+        if parts.netloc or not parts.path.startswith("/") or not parts.path.removeprefix("/"):
             msg = f"{_shown(url)}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
             raise Misuse(msg)
         _only(url, options, {"synchronous"})
@@ -78,6 +81,10 @@ def open_store(url: str, *, create: bool = True) -> Store:
         return PostgresStore(url, create=create)
     msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _shown(url: str) -> str:
@@ -112,10 +119,10 @@ class Dalsegno:
         create: bool = True,
     ) -> None:
         """Take an open store; callers use `connect`."""
-        if not tenant.strip():
+        if not _is_text(tenant):
             msg = "tenant is blank; name who pays, or leave it out"
             raise Misuse(msg)
-        if user is not None and not user.strip():
+        if user is not None and not _is_text(user):
             msg = "user is blank; name the owner, or leave it out"
             raise Misuse(msg)
         self.store_backend = store

@@ -59,7 +59,9 @@ def _format_of(connection: psycopg.Connection[tuple[object, ...]]) -> int | None
     if row is None:
         return None
     row = connection.execute("SELECT value FROM ds_meta WHERE name = 'format'").fetchone()
-    found = int(str(row[0])) if row else 0
+    if row is None or not str(row[0]).isdigit():
+        raise errors.Damaged("ds_meta", expected="the number of this database's format", found=row and row[0])
+    found = int(str(row[0]))
     if found > FORMAT:
         msg = f"the database has format {found}, this dalsegno knows {FORMAT}; nothing was changed. Upgrade dalsegno"
         raise errors.SchemaNewer(msg)

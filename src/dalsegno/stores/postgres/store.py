@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
@@ -56,11 +57,12 @@ class PostgresStore:
     def __init__(self, url: str, *, create: bool = True) -> None:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
-        self._min = _number(url, options.pop("min_size", "1"))
-        self._max = max(_number(url, options.pop("max_size", "10")), self._min, 1)
+        self._shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._min = _number(self._shown, options.pop("min_size", "1"))
+        self._max = max(_number(self._shown, options.pop("max_size", "10")), self._min, 1)
         self._prepare = options.pop("prepare", "on") != "off"
         self._conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(options), parts.fragment))
-        self._shown = f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        _check_conninfo(self._conninfo, self._shown, parts.password)
         self._statements = load_statements("dalsegno.stores.postgres")
         self._lock = threading.Lock()
         self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
@@ -68,8 +70,13 @@ class PostgresStore:
         self._commits = Commits(self._run_group)
         self._pid = os.getpid()
         self._closed = False
-        with self._boundary(), psycopg.connect(self._conninfo, autocommit=True, connect_timeout=10) as connection:
-            prepare(connection, create=create)
+        with self._boundary():
+            try:
+                connection = psycopg.connect(self._conninfo, autocommit=True, connect_timeout=10)
+            except psycopg.OperationalError as error:
+                raise _unreachable(error, self._shown) from error
+            with connection:
+                prepare(connection, create=create)
 
     @property
     def url(self) -> str:
@@ -345,6 +352,28 @@ def _number(url: str, text: str) -> int:
         msg = f"{url!r}: min_size and max_size are whole numbers, not {text!r}"
         raise errors.Misuse(msg)
     return int(text)
+
+
+def _check_conninfo(conninfo: str, shown: str, password: str | None) -> None:
+    """Refuse a URL the driver cannot read, before anything is tried with it."""
+    try:
+        int(conninfo_to_dict(conninfo).get("port") or 0)
+    except (psycopg.ProgrammingError, ValueError) as error:
+        told = _line(error).replace(password, "…") if password else _line(error)
+        msg = f"{shown}: {told}; write postgresql://user@host:port/db?setting=value"
+        raise errors.Misuse(msg) from None
+
+
+_WAIT = ("too many", "starting up", "shutting down", "recovery", "not currently accepting", "terminating")
+"""What a server says that refuses for a while; anything else it says on connecting is about who asks for what."""
+
+
+def _unreachable(error: psycopg.OperationalError, url: str) -> errors.StoreError:
+    """Turn a failure to connect into the family that says what to do; the driver gives no code here, only words."""
+    told = _line(error)
+    if "FATAL" in told and not any(word in told for word in _WAIT):
+        return errors.NotADatabase(f"{url}: {told}; check database name, user and password.")
+    return errors.StoreUnavailable(f"{url}: {told}; nothing was read or written. Check the host, and that the server runs.")
 
 
 def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:

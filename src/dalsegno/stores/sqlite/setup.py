@@ -63,7 +63,9 @@ def _format_of(connection: sqlite3.Connection) -> int | None:
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ds_meta'").fetchone():
         return None
     row = connection.execute("SELECT value FROM ds_meta WHERE name = 'format'").fetchone()
-    found = int(row[0]) if row else 0
+    if row is None or not str(row[0]).isdigit():
+        raise errors.Damaged("ds_meta", expected="the number of this database's format", found=row and row[0])
+    found = int(row[0])
     if found > FORMAT:
         msg = f"the database has format {found}, this dalsegno knows {FORMAT}; nothing was changed. Upgrade dalsegno"
         raise errors.SchemaNewer(msg)

@@ -215,6 +215,18 @@ class SqliteStore:
 
 
 def _check_place(path: Path, *, create: bool) -> None:
+    try:
+        head = _head_of(path, create=create)
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}); check the owner and mode of the file and its folders"
+        raise errors.NotADatabase(msg) from error
+    if head and head != b"SQLite format 3\x00":
+        msg = f"{path} is not an SQLite database; nothing was changed. Check the path"
+        raise errors.NotADatabase(msg)
+
+
+def _head_of(path: Path, *, create: bool) -> bytes:
+    """How a file begins; nothing when it is not there and may be made."""
     if path.is_dir():
         msg = f"{path} is a folder; give the database a file name, such as {path / 'agents.db'}"
         raise errors.NotADatabase(msg)
@@ -225,16 +237,9 @@ def _check_place(path: Path, *, create: bool) -> None:
         if not path.parent.is_dir():
             msg = f"{path.parent} does not exist; create the folder first"
             raise errors.NotADatabase(msg)
-        return
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}); check its owner and mode"
-        raise errors.NotADatabase(msg) from error
-    if head and head != b"SQLite format 3\x00":
-        msg = f"{path} is not an SQLite database; nothing was changed. Check the path"
-        raise errors.NotADatabase(msg)
+        return b""
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def _translate(error: sqlite3.Error, url: str = "the database") -> errors.DalsegnoError:
