@@ -172,10 +172,19 @@ def _all(make: Callable[..., Operation] = _operation) -> tuple[Operation, ...]:
         make("put announced", "checkpointer", "put", *_put(_EARLY, _HEAD, grown, step=3, run="run-2")),
         make("put again", "checkpointer", "put", *_put(_HEAD, 3, edited, step=2, run="run-2")),
         make("put fork", "checkpointer", "put", *_put(8, 2, edited, step=1, run="run-4", **{FORK: _id(2)})),
-        make("put first", "checkpointer", "put", *_put(1, None, grown, step=-1, run="run-5", thread=COPY), threads=(COPY,)),
+        make(
+            "put first", "checkpointer", "put", *_put(1, None, grown, step=-1, run="run-5", thread=COPY),
+            threads=(COPY,),
+        ),
         make("put nested", "checkpointer", "put", *_put(102, None, grown, step=0, run="run-2", ns="writer:8")),
-        make("put_writes", "checkpointer", "put_writes", *_writes(_HEAD, 4, ("messages", [_SAID[5]]), ("page", _IMAGE))),
-        make("put_writes more", "checkpointer", "put_writes", *_writes(_HEAD, 2, ("x", 1), ("y", _LONG), ("__error__", "E"))),
+        make(
+            "put_writes", "checkpointer", "put_writes",
+            *_writes(_HEAD, 4, ("messages", [_SAID[5]]), ("page", _IMAGE)),
+        ),
+        make(
+            "put_writes more", "checkpointer", "put_writes",
+            *_writes(_HEAD, 2, ("x", 1), ("y", _LONG), ("__error__", "E")),
+        ),
         make("put_writes early", "checkpointer", "put_writes", *_writes(7, 5, ("messages", [_SAID[4]]))),
         make(
             "append", "journal", "append", SONG, "decision", "mara", {"why": _LONG, "page": _IMAGE},
