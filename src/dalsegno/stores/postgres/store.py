@@ -16,10 +16,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -62,7 +62,7 @@ class PostgresStore:
         self._max = max(_number(self._shown, options.pop("max_size", "10")), self._min, 1)
         self._prepare = options.pop("prepare", "on") != "off"
         self._conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(options), parts.fragment))
-        _check_conninfo(self._conninfo, self._shown, parts.password)
+        _check_conninfo(self._conninfo, self._shown, [parts.password or "", options.get("password", "")])
         self._statements = load_statements("dalsegno.stores.postgres")
         self._lock = threading.Lock()
         self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
@@ -354,12 +354,14 @@ def _number(url: str, text: str) -> int:
     return int(text)
 
 
-def _check_conninfo(conninfo: str, shown: str, password: str | None) -> None:
+def _check_conninfo(conninfo: str, shown: str, secrets: Sequence[str]) -> None:
     """Refuse a URL the driver cannot read, before anything is tried with it."""
     try:
         int(conninfo_to_dict(conninfo).get("port") or 0)
     except (psycopg.ProgrammingError, ValueError) as error:
-        told = _line(error).replace(password, "…") if password else _line(error)
+        told = _line(error)
+        for secret in filter(None, [*secrets, *map(unquote, secrets)]):
+            told = told.replace(secret, "…")
         msg = f"{shown}: {told}; write postgresql://user@host:port/db?setting=value"
         raise errors.Misuse(msg) from None
 
