@@ -375,7 +375,9 @@ def _unreachable(error: psycopg.OperationalError, url: str) -> errors.StoreError
     told = _line(error)
     if "FATAL" in told and not any(word in told for word in _WAIT):
         return errors.NotADatabase(f"{url}: {told}; check database name, user and password.")
-    return errors.StoreUnavailable(f"{url}: {told}; nothing was read or written. Check the host, and that the server runs.")
+    return errors.StoreUnavailable(
+        f"{url}: {told}; nothing was read or written. Check the host, and that the server runs."
+    )
 
 
 def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:
