@@ -139,10 +139,13 @@ class CutConnections:
     def __call__(self, point: Point) -> None:  # noqa: ARG002 - a fault may look where it strikes
         """End them, and come back when they are gone."""
         with psycopg.connect(self.url, autocommit=True) as admin:
-            admin.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            cut = admin.execute(
+                "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
-            )
+            ).fetchall()
+            pids = [pid for pid, _ in cut]
+            while admin.execute("SELECT 1 FROM pg_stat_activity WHERE pid = ANY(%s) LIMIT 1", (pids,)).fetchone():
+                time.sleep(0.001)
 
 
 class FaultyStore:
