@@ -199,6 +199,7 @@ class Rebuilder:
             values[TASKS] = [_migrated_send(schema, send, row.version) for send in values[TASKS]]
         schema.require(values, row.version)
         _rename_versions(checkpoint, renamed, dropped)
+        _add_versions(checkpoint, values)
         return values
 
     def _write(
@@ -265,6 +266,15 @@ def _migrated_send(schema: StateSchema, send: Any, version: int | None) -> Any:
 
 def _name(channel: Any) -> str:
     return channel if isinstance(channel, str) else str(codec.decode(channel))
+
+
+def _add_versions(checkpoint: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Give channels that a migration added a version, seen by every node: LangGraph drops what has none."""
+    versions: dict[str, Any] = checkpoint["channel_versions"]
+    newest = max(versions.values(), default=1)
+    for name in values.keys() - versions.keys():
+        for table in (versions, *checkpoint["versions_seen"].values()):
+            table[name] = newest
 
 
 def _rename_versions(checkpoint: dict[str, Any], renamed: Mapping[str, str], dropped: AbstractSet[str]) -> None:
