@@ -123,3 +123,31 @@ def test_an_imported_event_is_dated_by_when_it_was_said(ds):
     first, second = ds.journal.read("t")
     assert first.at == said
     assert second.at > said
+
+
+def test_a_channel_that_a_migration_fills_in_stays(ds_url_pair):
+    url = ds_url_pair
+
+    class Before(TypedDict, total=False):
+        text: str
+
+    class After(TypedDict, total=False):
+        text: str
+        priority: str
+
+    with dalsegno.connect(url) as ds:
+        graph = StateGraph(Before).add_node("work", lambda state: {"text": state["text"] + "!"}).add_edge(START, "work")
+        graph.compile(checkpointer=ds.checkpointer).invoke({"text": "a"}, CONFIG)
+    schema = StateSchema(version=2, migrations=[Default("priority", "normal", since=2)], required=["priority"])
+    for turn in range(3):
+        with dalsegno.connect(url, schema=schema) as ds:
+            builder = StateGraph(After).add_node("work", lambda state: {"text": f"{state['text']} {state['priority']}"})
+            graph = builder.add_edge(START, "work").compile(checkpointer=ds.checkpointer)
+            assert graph.get_state(CONFIG).values["priority"] == "normal"
+            answer = graph.invoke({"text": f"turn {turn}"}, CONFIG)
+            assert answer == {"text": f"turn {turn} normal", "priority": "normal"}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ds_url_pair(request):
+    return request.getfixturevalue(f"{request.param}_url")

@@ -10,6 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from dalsegno.langgraph.schemas import register_graph
 from dalsegno.services.ids import thread_name
 
 __all__ = ["afork", "aresume", "fork", "resume"]
+
+_INTERRUPT_ID = re.compile("[0-9a-f]{32}")
 
 Graph = Pregel[Any, Any, Any, Any]
 
@@ -41,7 +44,8 @@ def resume(
         graph: a compiled graph whose checkpointer holds the thread.
         thread_id: the thread.
         value: answer to the interrupt it waits at: the value itself, or a mapping of interrupt ids to values when
-            several wait.
+            several wait. A single answer is kept from the moment the run goes on; answers by id are kept as their
+            nodes finish, and a call repeated with all of them uses those that still wait.
         input: not allowed; it is here to be refused with a message that says why.
         config: further settings of the run (callbacks, metadata, recursion limit).
 
@@ -156,15 +160,27 @@ def _answer(snapshot: StateSnapshot, thread_id: str, value: Any, given: Any) -> 
     if not waiting:
         msg = f"thread {thread_id!r}: a value was given and no interrupt waits for one; resume without it"
         raise Misuse(msg)
-    if isinstance(value, Mapping) and value and all(key in waiting for key in value):
-        return Command(resume=dict(value))
+    if isinstance(value, Mapping) and value and all(map(_is_id, value)):
+        # Answers by id. Of a call repeated after a crash, those that were kept no longer wait and are left out.
+        open_ids = {id_: answer for id_, answer in value.items() if id_ in waiting}
+        if not open_ids:
+            msg = (
+                f"thread {thread_id!r}: none of these interrupts waits (waiting: {', '.join(waiting)}); nothing was run"
+            )
+            raise Misuse(msg)
+        return Command(resume=open_ids)
     if len(waiting) > 1:
         msg = (
             f"thread {thread_id!r}: {len(waiting)} interrupts wait; answer by id, such as "
             f"{{{waiting[0]!r}: …}} (waiting: {', '.join(waiting)})"
         )
         raise Misuse(msg)
-    return Command(resume={waiting[0]: value})
+    # As it is, not by id: LangGraph writes it down before the node goes on, so that it survives a crash.
+    return Command(resume=value)
+
+
+def _is_id(key: object) -> bool:
+    return isinstance(key, str) and _INTERRUPT_ID.fullmatch(key) is not None
 
 
 def _config(thread_id: str, checkpoint_id: str | None, config: RunnableConfig | None) -> RunnableConfig:
