@@ -14,6 +14,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +32,13 @@ __all__ = [
     "Event",
     "Kind",
     "Span",
+    "Undecoded",
     "author_of",
     "changes",
     "lineage",
     "spans_contain",
     "text_of",
+    "text_of_tree",
 ]
 
 
@@ -103,6 +106,19 @@ DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undecoded:
+    """Stands for a payload of a class that this process does not know, so that the rest of a thread can be read.
+
+    Attributes:
+        tree: the payload as it is stored.
+        reason: which class, and what to do to read it.
+    """
+
+    tree: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One numbered fact of a thread.
 
@@ -111,7 +127,8 @@ class Event:
         author: who said or did it, one line.
         kind: what it records; compares equal to its name.
         text: what a person would read, and what search looks at.
-        payload: the value itself, such as the message; None for a deletion.
+        payload: the value itself, such as the message; None for a deletion; `Undecoded` where the value's class is
+            not registered in this process.
         at: when it was recorded, aware UTC.
         checkpoint_id: the checkpoint that brought it, or the head at the time; None before the first checkpoint.
         branch: the branch it was written on; 0 is the thread's first.
@@ -237,3 +254,21 @@ def changes(old: Sequence[Element], new: Sequence[Element]) -> Changes:
 
 def _digest_if_nameless(element: Element) -> Hashable:
     return (element[1],) if element[0] is None else None
+
+
+# --- payloads of unknown classes ----------------------------------------------------------------------
+
+
+def text_of_tree(tree: Any) -> str:
+    """What a person would read of a stored tree that cannot be decoded: of a message what it says, else its JSON."""
+    shown = _without_notes(tree)
+    if isinstance(shown, dict) and "$m" in shown:
+        return text_of(shown)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+
+
+def _without_notes(tree: Any) -> Any:
+    """A tree without the codec's note on the order of keys."""
+    if isinstance(tree, dict):
+        return {key: _without_notes(part) for key, part in tree.items() if key != "$keys"}
+    return list(map(_without_notes, tree)) if isinstance(tree, list) else tree

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import orjson
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.types import Send
 
 from dalsegno.contracts import Op, Store
@@ -29,6 +30,12 @@ from dalsegno.services.threads_row import Scope, find_thread
 
 __all__ = ["CheckpointInfo", "Report", "Threads"]
 
+_CONTROL = frozenset({"__error__", "__error_source_node__", INTERRUPT, "__resume__"})
+"""Channels of writes that say what happened to a task, not what it produced (LangGraph's rule)."""
+
+_NOBODYS_TASK = "00000000-0000-0000-0000-000000000000"
+"""LangGraph's task id of writes that are an input to the step."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointInfo:
@@ -42,6 +49,8 @@ class CheckpointInfo:
         branch: 0 is the thread's first.
         next: nodes that wait to run.
         writes: tasks with pending writes.
+        finished: of these, tasks that have finished; they are not run again.
+        interrupts: questions that wait for an answer, each as the tree it is stored as.
         is_head: whether it is the newest of its namespace.
     """
 
@@ -54,6 +63,8 @@ class CheckpointInfo:
     branch: int
     next: list[str]
     writes: int
+    finished: int
+    interrupts: builtins.list[Json]
     is_head: bool
 
 
@@ -233,13 +244,14 @@ def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: s
     yield from reading.writes_of(rows)
     if not rows:
         return []
-    loaded = yield from load(
-        rows[0].tenant, rows[0].thread, [node for row in rows for name, node in row.state.items() if _decides(name)]
-    )
+    nodes = [node for row in rows for name, node in row.state.items() if _decides(name)]
+    asked = [write.tree for row in rows for write in row.writes if write.channel == INTERRUPT]
+    loaded = yield from load(rows[0].tenant, rows[0].thread, nodes + asked)
     return [_info(row, loaded) for row in rows]
 
 
 def _info(row: reading.Row, loaded: Loaded) -> CheckpointInfo:
+    finished = {write.task for write in row.writes if write.channel not in _CONTROL and write.task != _NOBODYS_TASK}
     return CheckpointInfo(
         checkpoint_id=row.id,
         parent_id=row.parent_id,
@@ -250,8 +262,22 @@ def _info(row: reading.Row, loaded: Loaded) -> CheckpointInfo:
         branch=row.branch,
         next=_next(row, loaded),
         writes=len({write.task for write in row.writes}),
+        finished=len(finished),
+        interrupts=[
+            question
+            for write in row.writes
+            if write.channel == INTERRUPT and write.task not in finished
+            for question in _questions(put_back(write.tree, loaded.trees, loaded.blobs))
+        ],
         is_head=row.is_head,
     )
+
+
+def _questions(tree: Json) -> builtins.list[Json]:
+    """The values in a stored write of interrupts: one, or a list or tuple of them."""
+    inner = tree.get("$tuple", tree) if isinstance(tree, dict) else tree
+    parts = inner if isinstance(inner, list) else [inner]
+    return [part.get("value") if isinstance(part, dict) else part for part in parts]
 
 
 def _next(row: reading.Row, loaded: Loaded) -> list[str]:

@@ -289,15 +289,6 @@ def _rename_versions(checkpoint: dict[str, Any], renamed: Mapping[str, str], dro
             table.pop(name, None)
 
 
-def _add_versions(checkpoint: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Give channels that a migration filled in a version, seen by every node: LangGraph keeps only versioned ones."""
-    versions = checkpoint["channel_versions"]
-    for name in values.keys() - versions.keys():
-        versions[name] = 1
-        for seen in checkpoint["versions_seen"].values():
-            seen.setdefault(name, 1)
-
-
 def _bare(row: Row, ckpt: int, state: dict[str, Any]) -> Row:
     return Row(
         tenant=row.tenant, name=row.name, thread=row.thread, ns=row.ns, ns_number=row.ns_number, ckpt=ckpt, id="",

@@ -19,10 +19,11 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.items import POOL, Plan, lift, put_back
-from dalsegno.core.journal import DIRECT, Event, Kind, Span
+from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, text_of_tree
 from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
-from dalsegno.errors import CheckpointNotFound, Misuse
+from dalsegno.core.tree import Json
+from dalsegno.errors import CheckpointNotFound, Misuse, StateShapeError, UnknownType
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
@@ -187,17 +188,28 @@ def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[
     events = []
     for seq, kind_code, author, at, branch, _ckpt, id_, frame, _body, _lane, _pos in rows:
         kind = Kind.of_code(kind_code)
-        payload = codec.decode(put_back(trees[seq], loaded.trees, loaded.blobs)) if seq in trees else None
+        payload, text = None, ""
+        if kind is not Kind.DELETE and seq in trees:
+            payload, text = _payload(put_back(trees[seq], loaded.trees, loaded.blobs), describe)
         events.append(
             Event(
                 seq=seq,
                 author=author,
                 kind=kind,
-                text="" if kind is Kind.DELETE else describe(payload),
-                payload=None if kind is Kind.DELETE else payload,
+                text=text,
+                payload=payload,
                 at=from_micros(at),
                 checkpoint_id=None if id_ is None else full_id(bytes(id_), frame),
                 branch=branch,
             )
         )
     return events
+
+
+def _payload(tree: Json, describe: Callable[[Any], str]) -> tuple[Any, str]:
+    """A payload and its text; one of a class this process does not know stands as its tree."""
+    try:
+        payload = codec.decode(tree)
+    except (UnknownType, StateShapeError) as error:
+        return Undecoded(tree=tree, reason=str(error)), text_of_tree(tree)
+    return payload, describe(payload)
