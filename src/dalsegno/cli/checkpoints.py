@@ -47,7 +47,8 @@ def checkpoints(
     for tree in _trees(thread, found):
         frame.out.show(tree)
     if len(found) == limit:
-        frame.out.note(f"There may be older ones: dalsegno checkpoints {thread} --before {found[-1].checkpoint_id}")
+        older = frame.proposal("checkpoints", thread, "--limit", limit, "--before", found[-1].checkpoint_id)
+        frame.out.note(f"There may be older ones: {older}")
 
 
 def _trees(thread: str, found: Sequence[CheckpointInfo]) -> Iterator[Tree]:

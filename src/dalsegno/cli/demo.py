@@ -80,8 +80,8 @@ def demo(
     else:
         frame.out.show(*_story(frame, outcome, transcript or Path("built-in transcript")))
         if frame.named_store or keep:
-            where = "" if frame.named_store else f" --store {url}"
-            frame.out.note(f"The thread is kept. Look at it: dalsegno show {outcome.thread_id}{where}")
+            kept = () if frame.named_store else ("--store", url)
+            frame.out.note(f"The thread is kept. Look at it: {frame.proposal('show', outcome.thread_id, *kept)}")
     if not outcome.holds:
         raise typer.Exit(1)
 

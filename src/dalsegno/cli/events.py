@@ -56,7 +56,10 @@ def show(
         return
     frame.out.show(_table(frame.out, events, full=full))
     if more:
-        frame.out.note(f"There is more: dalsegno show {thread} --after {events[-1].seq}")
+        words: list[object] = ["show", thread, "--after", events[-1].seq, "--limit", limit]
+        words += [] if checkpoint is None else ["--checkpoint", checkpoint]
+        words += ["--full"] if full else []
+        frame.out.note(f"There is more: {frame.proposal(*words)}")
 
 
 def _table(out: Output, events: Sequence[Event], *, full: bool) -> Table:

@@ -5,6 +5,7 @@ Rules of this module:
 * The options for the store, the tenant, the user, JSON and debugging may stand before or after the command's name.
 * The environment is read here and nowhere else in the package: `DALSEGNO_STORE`, `DALSEGNO_TENANT`, `DALSEGNO_USER`.
 * A reading command never creates anything: a mistyped path is an error, not an empty database.
+* A command that a note proposes is whole: it repeats the options that were given, so that it can be copied.
 * An error of this package is one line on standard error and an exit code that names its family; so is a file that
   cannot be read. Anything else is a fault of this program and shows its traceback.
 """
@@ -15,6 +16,8 @@ import errno
 import functools
 import inspect
 import os
+import re
+import shlex
 import sys
 import traceback
 from contextlib import contextmanager
@@ -55,6 +58,8 @@ _USER = typer.Option("--user", metavar="NAME", help="Only this user's threads (o
 _JSON = typer.Option("--json", help="One JSON document on standard output, for programs.")
 _DEBUG = typer.Option("--debug", help="Show where an error was raised.")
 
+_PASSWORD: Final = re.compile(r"(://[^/?#@:]*:)[^/?#@]*(?=@)|(?<=[?&])(password=)[^&]*")
+
 _OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
     "store": (Annotated[str | None, _STORE], None),
     "tenant": (Annotated[str | None, _TENANT], None),
@@ -73,6 +78,7 @@ class Frame:
         store: the same, or else what the environment names.
         tenant: whose threads.
         user: whose threads among them; None for all.
+        named: the options for store, tenant and user as words, as far as the command line gave them.
         out: where results and notes go.
     """
 
@@ -80,7 +86,12 @@ class Frame:
     store: str | None
     tenant: str | None
     user: str | None
+    named: tuple[str, ...]
     out: Output
+
+    def proposal(self, *words: object) -> str:
+        """A command to copy: `dalsegno`, these words and this run's options. A password in a URL is not repeated."""
+        return shlex.join(["dalsegno", *map(str, words), *self.named])
 
     @contextmanager
     def connect(self, *, create: bool = False) -> Iterator[dalsegno.Dalsegno]:
@@ -115,11 +126,18 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
             given = {key: values.pop(key) for key in _OPTIONS}
             with _guarded(debug=_given(context, given, "debug")):
                 named = _given(context, given, "store")
+                given_words = {key: _given(context, given, key) for key in ("store", "tenant", "user")}
                 frame = Frame(
                     named_store=named,
                     store=named or os.environ.get("DALSEGNO_STORE"),
                     tenant=_given(context, given, "tenant") or os.environ.get("DALSEGNO_TENANT"),
                     user=_given(context, given, "user") or os.environ.get("DALSEGNO_USER"),
+                    named=tuple(
+                        word
+                        for key, value in given_words.items()
+                        if value
+                        for word in (f"--{key}", _PASSWORD.sub(r"\1\2***", value))
+                    ),
                     out=Output(as_json=_given(context, given, "as_json")),
                 )
                 function(frame, **values)

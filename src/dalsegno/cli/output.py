@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import RenderableType
+    from rich.text import Text
 
 __all__ = ["Output", "as_json", "plain"]
 
@@ -85,6 +86,11 @@ class Output:
         for renderable in renderables:
             self._console.print(renderable)
 
+    def lines(self, *lines: Text) -> None:
+        """Show lines that stay lines however long they are, so that an id in them can be copied."""
+        for line in lines:
+            self._console.print(line, soft_wrap=True)
+
     @property
     def width(self) -> int:
         """How many columns there are to show something in."""
@@ -121,8 +127,8 @@ class Output:
         sys.stdout.write(text)
 
     def note(self, text: str) -> None:
-        """Say something that is not the result, on standard error."""
-        self._notes.print(shown(text))
+        """Say something that is not the result, on standard error; a long line stays one, so that it can be copied."""
+        self._notes.print(shown(text), soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Say what went wrong, on one line of standard error, whatever its length."""

@@ -19,7 +19,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["HOSTILE", "clean", "clip", "one_line", "shown", "time"]
+__all__ = ["HOSTILE", "clean", "clip", "counted", "one_line", "shown", "time"]
 
 HOSTILE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
@@ -49,6 +49,11 @@ def clip(text: str, limit: int = _CLIP) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… (+{len(text) - limit:,} characters)"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number and what it counts: `1 event`, `2 events`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def one_line(text: str) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.cells import cell_len
 
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.text import shown, time
+from dalsegno.cli.text import counted, shown, time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.table import Table
     from rich.text import Text
 
+    from dalsegno.cli.output import Output
     from dalsegno.services.inspect import Thread
 
 __all__ = ["register"]
+
+_WIDE: Final = 120
+_FOLDED: Final = {"owner": 10, "created": 10, "last change": 10, "": 10}
+"""Columns that may fold, and what they need then."""
 
 
 def register(app: typer.Typer) -> None:
@@ -35,20 +44,51 @@ def threads(
     if frame.out.as_json:
         frame.out.document(found)
         return
-    table = frame.out.table("thread", "owner", "created", "last change", "events#", "checkpoints#", "")
-    for thread in found:
-        table.add_row(
-            shown(thread.thread_id),
-            shown(thread.owner or "", "dim"),
-            shown(time(thread.created_at)),
-            shown(time(thread.updated_at)),
-            shown(f"{thread.events:,}"),
-            shown(f"{thread.checkpoints:,}"),
-            _mark(thread),
-        )
-    frame.out.show(table)
+    if found:
+        table = _table(frame.out, found)
+        if table is None:
+            frame.out.lines(*_lines(found))
+        else:
+            frame.out.show(table)
+    else:
+        frame.out.note("no threads")
     if len(found) == limit:
-        frame.out.note(f"There may be more: dalsegno threads --after {found[-1].thread_id}")
+        words = ["threads", "--after", found[-1].thread_id, "--limit", limit, *(["--deleted"] if deleted else [])]
+        frame.out.note(f"There may be more: {frame.proposal(*words)}")
+
+
+def _table(out: Output, found: Sequence[Thread]) -> Table | None:
+    """The threads as a table in which no id wraps; None where there is no room for one."""
+    columns: dict[str, list[Text]] = {
+        "thread": [shown(thread.thread_id) for thread in found],
+        "owner": [shown(thread.owner or "", "dim") for thread in found],
+        "created": [shown(time(thread.created_at)) for thread in found],
+        "last change": [shown(time(thread.updated_at)) for thread in found],
+        "events#": [shown(f"{thread.events:,}") for thread in found],
+        "checkpoints#": [shown(f"{thread.checkpoints:,}") for thread in found],
+        "": [_mark(thread) for thread in found],
+    }
+    left_out = {name for name in ("owner", "") if not any(cell.plain for cell in columns[name])}
+    left_out |= {"created"} if out.width < _WIDE else set()
+    columns = {name: cells for name, cells in columns.items() if name not in left_out}
+    table = out.table(*columns)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    for column, name in zip(table.columns, columns, strict=True):
+        column.no_wrap = name not in _FOLDED
+    needed = sum(
+        _FOLDED.get(name, max(cell_len(name), *(cell.cell_len for cell in cells))) for name, cells in columns.items()
+    )
+    return table if needed + 3 * len(columns) + 1 <= out.width else None
+
+
+def _lines(found: Sequence[Thread]) -> Iterator[Text]:
+    """The threads as lines, an id on a line of its own."""
+    for thread in found:
+        yield shown(thread.thread_id)
+        facts = time(thread.updated_at), counted(thread.events, "event"), counted(thread.checkpoints, "checkpoint")
+        more = [each for each in (thread.owner, _mark(thread).plain) if each]
+        yield shown("  " + "  ".join([*facts, *more]), "dim")
 
 
 def _mark(thread: Thread) -> Text:

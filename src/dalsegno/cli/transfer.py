@@ -73,7 +73,7 @@ def import_(
             f"{imported.checkpoints:,} checkpoints in thread {imported.thread_id}"
         )
     )
-    frame.out.note(f"Look at it: dalsegno show {thread}")
+    frame.out.note(f"Look at it: {frame.proposal('show', thread)}")
 
 
 def export(
