@@ -104,6 +104,16 @@ def test_every_snippet_of_the_page_runs(
                 run_command(command, exit_code)
 
 
+def test_the_readme_may_be_run_again_where_it_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "README.md"
+    for _ in range(2):
+        namespace: dict[str, object] = {"__name__": "__main__"}
+        for block in blocks(page.read_text(encoding="utf-8")):
+            if block.language == "python":
+                run_python(block, page, namespace)
+
+
 def test_blocks_are_found_with_their_lines_and_commands():
     text = "# T\n\n```python\nx = 1\n```\n\n1. item\n\n   ```console\n   $ dalsegno check sqlite:///a.db\n   exit code 3\n   $ ls\n   ```\n"
     python, console = blocks(text)
