@@ -15,6 +15,7 @@ from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
+from dalsegno.langgraph.opening import check_on_input
 from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
@@ -45,6 +46,19 @@ def connect(
         Misuse: the URL or an argument is wrong.
         NotADatabase, SchemaNewer, StoreUnavailable: the database cannot be used.
     """
+    if not _is_a(url, str):
+        msg = f"the url is text such as 'sqlite:///agents.db', not {type(url).__name__}; put sqlite:/// before a path"
+        raise Misuse(msg)
+    if schema is not None and not _is_a(schema, StateSchema):
+        msg = f"schema is a dalsegno.StateSchema, not {type(schema).__name__}"
+        raise Misuse(msg)
+    check_on_input(on_input_over_unfinished)
+    if not _is_text(tenant):
+        msg = "tenant is blank; name who pays, or leave it out"
+        raise Misuse(msg)
+    if user is not None and not _is_text(user):
+        msg = "user is blank; name the owner, or leave it out"
+        raise Misuse(msg)
     return Dalsegno(
         open_store(url, create=create),
         tenant=tenant,
@@ -74,6 +88,9 @@ def open_store(url: str, *, create: bool = True) -> Store:
             raise Misuse(msg)
         _only(url, options, {"synchronous"})
         path = Path(unquote(parts.path.removeprefix("/")))
+        if path.name == ":memory:":
+            msg = f"{_shown(url)}: for a database in memory use memory://"
+            raise Misuse(msg)
         return SqliteStore(path, create=create, synchronous=options.get("synchronous", "FULL").upper())
     if parts.scheme in ("postgresql", "postgres"):
         from dalsegno.stores.postgres import PostgresStore  # noqa: PLC0415 - a store is loaded when it is asked for
@@ -81,6 +98,11 @@ def open_store(url: str, *, create: bool = True) -> Store:
         return PostgresStore(url, create=create)
     msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _is_a(value: object, kind: type) -> bool:
+    """What the annotation promises, checked for callers without a type checker."""
+    return isinstance(value, kind)
 
 
 def _is_text(value: object) -> bool:
@@ -119,12 +141,6 @@ class Dalsegno:
         create: bool = True,
     ) -> None:
         """Take an open store; callers use `connect`."""
-        if not _is_text(tenant):
-            msg = "tenant is blank; name who pays, or leave it out"
-            raise Misuse(msg)
-        if user is not None and not _is_text(user):
-            msg = "user is blank; name the owner, or leave it out"
-            raise Misuse(msg)
         self.store_backend = store
         self.tenant = tenant
         self.user = user

@@ -10,6 +10,7 @@ from dalsegno.core import codec
 from dalsegno.core.journal import Event, Kind, author_of
 from dalsegno.errors import Misuse
 from dalsegno.faces.face import Face
+from dalsegno.faces.runs import Lease
 from dalsegno.langgraph.said import text_of_value
 from dalsegno.services import journal
 from dalsegno.services.frames import to_micros
@@ -59,7 +60,16 @@ class Journal(Face):
         """Async face of `search`."""
         return await self._arun(lambda scope: self._search(scope, thread_id, text, limit))
 
-    def append(self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None) -> Event:
+    def append(
+        self,
+        thread_id: str,
+        kind: str,
+        author: str,
+        payload: Any,
+        *,
+        at: datetime | None = None,
+        lease: Lease | None = None,
+    ) -> Event:
         """Write an event at the head of the moment; durable on return.
 
         Args:
@@ -68,6 +78,7 @@ class Journal(Face):
             author: who says so.
             payload: what is said: text, or any value the state could hold.
             at: when it was said, aware; now if left out.
+            lease: the lease to write under, while one is live.
 
         Raises:
             Misuse: a kind that is not written directly, or a time without a zone.
@@ -77,18 +88,33 @@ class Journal(Face):
         event = _new(kind, author, payload, at)
         name = thread_name(thread_id)
         (seq,) = self._run(
-            lambda scope: journal.append(scope, name, [event], create=True, fence=None), write=True, key=name
+            lambda scope: journal.append(
+                scope, name, [event], create=True, fence=None if lease is None else lease.token
+            ),
+            write=True,
+            key=name,
         )
         return self.read(thread_id, after=seq - 1, limit=1)[0]
 
     async def aappend(
-        self, thread_id: str, kind: str, author: str, payload: Any, *, at: datetime | None = None
+        self,
+        thread_id: str,
+        kind: str,
+        author: str,
+        payload: Any,
+        *,
+        at: datetime | None = None,
+        lease: Lease | None = None,
     ) -> Event:
         """Async face of `append`."""
         event = _new(kind, author, payload, at)
         name = thread_name(thread_id)
         (seq,) = await self._arun(
-            lambda scope: journal.append(scope, name, [event], create=True, fence=None), write=True, key=name
+            lambda scope: journal.append(
+                scope, name, [event], create=True, fence=None if lease is None else lease.token
+            ),
+            write=True,
+            key=name,
         )
         return (await self.aread(thread_id, after=seq - 1, limit=1))[0]
 
@@ -109,8 +135,8 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
     except ValueError:
         msg = f"kind={kind!r}: no such kind of event; use one of {', '.join(Kind)}"
         raise Misuse(msg) from None
-    if at is not None and at.utcoffset() is None:
-        msg = "at has no zone; give an aware datetime, such as datetime.now(UTC)"
+    if at is not None and not _is_aware(at):
+        msg = f"at={at!r} is no aware time; give one with a zone, such as datetime.now(UTC)"
         raise Misuse(msg)
     micros = None if at is None else to_micros(at)
     return journal.NewEvent(
@@ -120,3 +146,11 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
         text=text_of_value(payload),
         at=micros,
     )
+
+
+def _token(lease: Lease | None) -> int | None:
+    return None if lease is None else lease.token
+
+
+def _is_aware(at: object) -> bool:
+    return isinstance(at, datetime) and at.utcoffset() is not None

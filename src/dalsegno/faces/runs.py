@@ -8,9 +8,11 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
+from dalsegno.contracts import Op
 from dalsegno.faces.face import Face
 from dalsegno.services import runs
 from dalsegno.services.ids import thread_name
+from dalsegno.services.threads_row import Scope
 
 __all__ = ["Lease", "Runs"]
 
@@ -52,6 +54,24 @@ class Lease:
         """Let the lease go."""
         self._face._release(self)  # noqa: SLF001 - one pair of classes
 
+    async def arenew(self) -> None:
+        """Async face of `renew`."""
+        await self._face._arenew(self)  # noqa: SLF001 - one pair of classes
+
+    async def arelease(self) -> None:
+        """Async face of `release`."""
+        await self._face._arelease(self)  # noqa: SLF001 - one pair of classes
+
+    async def __aenter__(self) -> Self:
+        """The lease is held already."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the lease go."""
+        await self.arelease()
+
     def __enter__(self) -> Self:
         """The lease is held already."""
         return self
@@ -91,11 +111,18 @@ class Runs(Face):
         return Lease(self, name, who, token, ttl)
 
     def _renew(self, lease: Lease) -> None:
-        self._run(
-            lambda scope: runs.renew(scope, lease.thread_id, lease.holder, lease.token, lease.ttl),
-            write=True,
-            key=lease.thread_id,
-        )
+        self._run(lambda scope: self._renewal(scope, lease), write=True, key=lease.thread_id)
+
+    async def _arenew(self, lease: Lease) -> None:
+        await self._arun(lambda scope: self._renewal(scope, lease), write=True, key=lease.thread_id)
 
     def _release(self, lease: Lease) -> None:
         self._run(lambda scope: runs.release(scope, lease.thread_id, lease.token), write=True, key=lease.thread_id)
+
+    async def _arelease(self, lease: Lease) -> None:
+        await self._arun(
+            lambda scope: runs.release(scope, lease.thread_id, lease.token), write=True, key=lease.thread_id
+        )
+
+    def _renewal(self, scope: Scope, lease: Lease) -> Op[None]:
+        return runs.renew(scope, lease.thread_id, lease.holder, lease.token, lease.ttl)

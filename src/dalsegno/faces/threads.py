@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -195,13 +196,72 @@ class Threads(Face):
                 progress(done, len(names))
         return Report(**totals)
 
+    # --- the same for event loops
+
+    async def alist(
+        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False
+    ) -> builtins.list[Thread]:
+        """Async face of `list`."""
+        return await self._arun(lambda scope: inspect.list_threads(scope, after=after, limit=limit, deleted=deleted))
+
+    async def aget(self, thread_id: str) -> Thread:
+        """Async face of `get`."""
+        return await self._arun(lambda scope: inspect.get_thread(scope, thread_name(thread_id)))
+
+    async def abytes(self, thread_id: str) -> int:
+        """Async face of `bytes`."""
+        return await self._arun(lambda scope: inspect.thread_bytes(scope, thread_name(thread_id)))
+
+    async def adelete(self, thread_id: str) -> None:
+        """Async face of `delete`."""
+        await self.aget(thread_id)
+        await self._saver.adelete_thread(thread_id)
+
+    async def areopen(self, thread_id: str) -> None:
+        """Async face of `reopen`."""
+        await self._arun(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    async def acopy(self, source: str, target: str) -> None:
+        """Async face of `copy`."""
+        await self._saver.acopy_thread(source, target)
+
+    async def astate(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Any]:
+        """Async face of `state`."""
+        found = await self._saver.aget_tuple(_config(thread_id, checkpoint_id, ns))
+        if found is None:
+            await self.aget(thread_id)
+            raise _absent(thread_id, checkpoint_id)
+        return dict(found.checkpoint["channel_values"])
+
+    async def atree(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Json]:
+        """Async face of `tree`."""
+        found = await self._arun(lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id))
+        if found is None:
+            await self.aget(thread_id)
+            raise _absent(thread_id, checkpoint_id)
+        return found
+
+    async def acheckpoints(
+        self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
+    ) -> builtins.list[CheckpointInfo]:
+        """Async face of `checkpoints`."""
+        return await self._arun(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
+
+    async def acheck(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
+        """Async face of `check`, in a worker thread: it reads everything."""
+        return await asyncio.to_thread(self.check, thread_id, progress)
+
     def _missing(self, thread_id: str, checkpoint_id: str | None) -> NoReturn:
         self.get(thread_id)
-        if checkpoint_id is not None:
-            msg = f"thread {thread_id!r} has no checkpoint {checkpoint_id!r}; `dalsegno checkpoints` lists them"
-            raise CheckpointNotFound(msg)
-        msg = f"thread {thread_id!r} has no checkpoint yet"
-        raise CheckpointNotFound(msg)
+        raise _absent(thread_id, checkpoint_id)
+
+
+def _absent(thread_id: str, checkpoint_id: str | None) -> CheckpointNotFound:
+    if checkpoint_id is not None:
+        return CheckpointNotFound(
+            f"thread {thread_id!r} has no checkpoint {checkpoint_id!r}; `dalsegno checkpoints` lists them"
+        )
+    return CheckpointNotFound(f"thread {thread_id!r} has no checkpoint yet")
 
 
 def _decides(channel: str) -> bool:

@@ -28,6 +28,7 @@ from langgraph.pregel._loop import PregelLoop
 
 from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core.schema import StateSchema
+from dalsegno.errors import Misuse
 from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.caller import calling_channels, calling_loop
@@ -295,11 +296,11 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         Raises:
             Refused: a delta channel of a checkpoint that stays is rebuilt from what would go; nothing was deleted.
         """
-        self._run(lambda scope: upkeep.delete_for_runs(scope, list(run_ids)))
+        self._run(lambda scope: upkeep.delete_for_runs(scope, _listed(run_ids, "run_ids")))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Async face of `delete_for_runs`."""
-        await self._arun(lambda scope: upkeep.delete_for_runs(scope, list(run_ids)))
+        await self._arun(lambda scope: upkeep.delete_for_runs(scope, _listed(run_ids, "run_ids")))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread with its whole history into a new one.
@@ -321,12 +322,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
         Ancestors that a delta channel of the newest is rebuilt from are kept. The journal keeps what happened.
         """
-        for name in map(thread_name, thread_ids):
+        for name in map(thread_name, _listed(thread_ids, "thread_ids")):
             self._run(partial(upkeep.prune, name=name, strategy=strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Async face of `prune`."""
-        for name in map(thread_name, thread_ids):
+        for name in map(thread_name, _listed(thread_ids, "thread_ids")):
             await self._arun(partial(upkeep.prune, name=name, strategy=strategy))
 
     # --- LangGraph's other questions
@@ -419,3 +420,11 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             return (yield from self._rebuilder.history(row, channels))
 
         return op
+
+
+def _listed(ids: Sequence[str], name: str) -> list[str]:
+    """Ids as a list; one text alone is a list of letters to Python, and most likely a mistake."""
+    if isinstance(ids, str):
+        msg = f"{name} is a list of ids; write [{ids!r}]"
+        raise Misuse(msg)
+    return list(ids)

@@ -25,11 +25,22 @@ from dalsegno.langgraph.rebuild import Rebuilt
 from dalsegno.langgraph.requests import print_value, send_nodes
 from dalsegno.services.memo import Held, Memo
 
-__all__ = ["OnInput", "Opening", "waiting"]
+__all__ = ["OnInput", "Opening", "check_on_input", "waiting"]
 
 OnInput = Literal["warn", "raise", "allow"]
 
 _RESUMING = "__pregel_resuming"
+
+
+def check_on_input(word: object) -> None:
+    """Refuse what is not one of the three words.
+
+    Raises:
+        Misuse: it is not.
+    """
+    if word not in ("warn", "raise", "allow"):
+        msg = f"on_input_over_unfinished={word!r}: use 'warn', 'raise' or 'allow'"
+        raise Misuse(msg)
 
 
 class Opening:
@@ -41,9 +52,7 @@ class Opening:
         Raises:
             Misuse: `on_input` is not one of its three words.
         """
-        if on_input not in ("warn", "raise", "allow"):
-            msg = f"on_input_over_unfinished={on_input!r}: use 'warn', 'raise' or 'allow'"
-            raise Misuse(msg)
+        check_on_input(on_input)
         self._memo = memo
         self._authors = authors
         self._on_input = on_input

@@ -51,8 +51,8 @@ def release(scope: Scope, name: str, token: int) -> Op[None]:
     yield Step("thread_lease", {**row.key, "fence": token, "holder": None, "until": None})
 
 
-def _micros(ttl: timedelta) -> int:
-    if ttl <= timedelta(0):
-        msg = f"ttl={ttl}: a lease lasts longer than nothing, such as timedelta(seconds=30)"
+def _micros(ttl: object) -> int:
+    if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
+        msg = f"ttl={ttl!r}: a lease lasts a timedelta longer than nothing, such as timedelta(seconds=30)"
         raise Misuse(msg)
     return ttl // timedelta(microseconds=1)

@@ -112,7 +112,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
     if fence is None and row.leased:
         msg = (
             f"thread {name!r} is leased to {row.lease_holder!r} for another "
-            f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s; wait for it, or write under its lease"
+            f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s; wait for it, or write under it (lease.config)"
         )
         raise LeaseHeld(msg)
     return row

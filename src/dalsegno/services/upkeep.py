@@ -100,8 +100,9 @@ def require_empty(scope: Scope, name: str) -> Op[None]:
         ThreadExists: it does.
     """
     row = yield from lock_thread(scope, name, create=True)
-    if row.checkpoints or row.events:
-        msg = f"thread {name!r} already holds something; import to a new id, or delete it first"
+    namespaces = yield Step("namespaces_of", row.key)
+    if namespaces or row.events > row.wiped:
+        msg = f"thread {name!r} already holds something; import to a new id, or delete and reopen it first"
         raise ThreadExists(msg)
 
 

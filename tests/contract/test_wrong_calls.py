@@ -1,0 +1,82 @@
+"""A call that cannot be meant is refused at once, with what to write instead, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import dalsegno
+from dalsegno.errors import LeaseHeld, Misuse, ThreadExists
+from dalsegno.imports import Transcript, import_transcript
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({"on_input_over_unfinished": "boom"}, "use 'warn'"),
+        ({"tenant": " "}, "tenant is blank"),
+        ({"user": ""}, "user is blank"),
+        ({"schema": {"version": 2}}, "StateSchema"),
+    ],
+)
+def test_a_refused_connection_makes_no_file(tmp_path, arguments, hint):
+    with pytest.raises(Misuse, match=hint):
+        dalsegno.connect(f"sqlite:///{tmp_path / 'a.db'}", **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("url", ["sqlite:///:memory:", Path("agents.db")])
+def test_what_is_no_url_says_what_to_write(url):
+    with pytest.raises(Misuse, match=r"memory://|sqlite:///"):
+        dalsegno.connect(url)
+
+
+def test_one_id_where_a_list_belongs_is_refused(ds):
+    for call in (ds.checkpointer.prune, ds.checkpointer.delete_for_runs):
+        with pytest.raises(Misuse, match="list of ids"):
+            call("W-1")
+
+
+def test_times_and_lengths_have_their_types(ds):
+    with pytest.raises(Misuse, match="timedelta"):
+        ds.runs.lease("t", 30)
+    with pytest.raises(Misuse, match="zone"):
+        ds.journal.append("t", "note", "ana", "x", at="2026-01-01")
+    assert ds.threads.list() == []
+
+
+def test_who_holds_the_lease_may_write_events(ds):
+    with ds.runs.lease("t", timedelta(minutes=1)) as lease:
+        with pytest.raises(LeaseHeld, match=r"lease\.config"):
+            ds.journal.append("t", "note", "ana", "without")
+        assert ds.journal.append("t", "approval", "ana", "with", lease=lease).seq == 1
+
+
+async def test_a_lease_is_taken_kept_and_let_go_in_an_event_loop(ds):
+    async with await ds.runs.alease("t", timedelta(minutes=1)) as lease:
+        await lease.arenew()
+        with pytest.raises(LeaseHeld):
+            await ds.journal.aappend("t", "note", "ana", "without")
+        await ds.journal.aappend("t", "note", "ana", "with", lease=lease)
+    assert (await ds.threads.aget("t")).events == 1
+    assert (await ds.threads.alist())[0].leased_to is None
+    assert (await ds.threads.acheck("t")).clean
+    await ds.threads.adelete("t")
+    assert await ds.threads.alist() == []
+    await ds.threads.areopen("t")
+
+
+def test_a_reopened_thread_takes_an_import_and_one_that_holds_something_does_not(ds):
+    from langchain_core.messages import HumanMessage
+
+    told = Transcript(source="here", format="openai", messages=(HumanMessage("hello"),), times=(None,))
+    import_transcript(ds, told, "t")
+    with pytest.raises(ThreadExists):
+        import_transcript(ds, told, "t")
+    ds.threads.delete("t")
+    ds.threads.reopen("t")
+    assert import_transcript(ds, told, "t").messages == 1
+    assert [event.seq for event in ds.journal.read("t")] == [2]
+    assert ds.threads.check().clean
