@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
+import sqlite3
 from pathlib import Path
 
 import click
+import psycopg
 import pytest
 import typer
 
@@ -91,6 +94,18 @@ def test_both_databases_have_the_same_columns():
 def test_the_column_is_described(table: str, column: str):
     (section,) = [part for part in FORMAT.split("\n### ") if table in re.split(r"[,\s]+", part.partition("\n")[0])]
     assert f"`{column}`" in section, f"FORMAT.md does not describe {table}.{column}"
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_the_columns_of_the_view_are_named(store: str, request: pytest.FixtureRequest):
+    url: str = request.getfixturevalue(f"{store}_url")
+    dalsegno.connect(url).close()
+    page = (ROOT / "docs" / "how-to" / "inspect-with-sql.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^graph_checkpoints\((.*)\)$", page, re.MULTILINE)
+    shell = sqlite3.connect(url.removeprefix("sqlite:///")) if store == "sqlite" else psycopg.connect(url)
+    with contextlib.closing(shell):
+        view = shell.execute("SELECT * FROM graph_checkpoints LIMIT 0").description
+    assert named.split(", ") == [column[0] for column in view]
 
 
 @pytest.mark.parametrize("tag", sorted(DECODERS))
