@@ -17,7 +17,7 @@ from dalsegno.contracts import Op, Store
 from dalsegno.core import codec
 from dalsegno.core.items import put_back
 from dalsegno.core.tree import Json
-from dalsegno.errors import CheckpointNotFound
+from dalsegno.errors import CheckpointNotFound, Damaged
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.langgraph.pending import TASKS, pending_nodes
@@ -178,7 +178,7 @@ class Threads(Face):
         return self._run(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
 
     def check(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
-        """Re-read one thread, or all, and report everything that should not be.
+        """Re-read one thread, or all, and report everything that should not be, in unreadable threads too.
 
         Args:
             thread_id: the thread; None checks all.
@@ -187,7 +187,7 @@ class Threads(Face):
         names = [thread_name(thread_id)] if thread_id is not None else [thread.thread_id for thread in self.list()]
         totals: dict[str, Any] = asdict(Report())
         for done, name in enumerate(names, 1):
-            verdict: Verdict = self._run(lambda scope, name=name: inspect.check_thread(scope, name))  # type: ignore[misc]
+            verdict = self._verdict(name)
             for key in ("checkpoints", "items", "events", "writes", "blobs"):
                 totals[key] += getattr(verdict, key)
             totals["findings"] += verdict.findings
@@ -250,6 +250,21 @@ class Threads(Face):
     async def acheck(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Async face of `check`, in a worker thread: it reads everything."""
         return await asyncio.to_thread(self.check, thread_id, progress)
+
+    # --- parts
+
+    def _verdict(self, name: str) -> Verdict:
+        try:
+            return self._run(lambda scope: inspect.check_thread(scope, name))
+        except Damaged as error:
+            finding = Finding(
+                thread_id=name,
+                kind="unreadable",
+                place=error.place,
+                expected=str(error.expected)[:200],
+                found=str(error.found)[:200],
+            )
+            return Verdict(findings=[finding])
 
     def _missing(self, thread_id: str, checkpoint_id: str | None) -> NoReturn:
         self.get(thread_id)

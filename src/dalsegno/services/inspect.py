@@ -70,7 +70,7 @@ class Finding:
 
     Attributes:
         thread_id: where.
-        kind: one word: `dangling`, `digest`, `gap`, `json`, `orphan`, `counter`, `kind`.
+        kind: one word: `dangling`, `digest`, `gap`, `json`, `orphan`, `counter`, `kind`, `unreadable`.
         place: what is wrong, such as `item 1:17` or `checkpoint 1ef…`.
         expected, found: what should stand there, and what does.
     """

@@ -5,10 +5,12 @@ Rules of this module:
 * One round fetches everything the trees at hand point to. Splits are at most `items.MAX_DEPTH` deep and a pooled
   string points nowhere, so there are at most `ROUNDS` rounds, whatever the size of the state.
 * Ranges are asked for merged, each item once.
+* A text that is stored under its digest is believed only when the digest is its own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,24 +54,34 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
         unknown = sorted(digest.hex() for digest in blobs - known.blobs.keys())
         if unknown:
             rows = yield Step("blobs_in", {"tenant": tenant, "digests": json_text(unknown)})
-            known.blobs.update((bytes(digest), body) for digest, body in rows)
+            for digest, body in rows:
+                _verify(f"blob {bytes(digest).hex()}", body, bytes(digest))
+                known.blobs[bytes(digest)] = body
         wanted = merged(ranges, known.trees)
         if not wanted:
             return known
         rows = yield Step("items_in", {"tenant": tenant, "thread": thread, "ranges": json_text(wanted)})
         if len(rows) < size_of(wanted):
-            there = {(lane, pos) for lane, pos, _ in rows}
+            there = {(lane, pos) for lane, pos, _, _ in rows}
             lane, pos = next(place for place in places_of(wanted) if place not in there)
             raise Damaged(f"item {lane}:{pos}", expected="an item", found=None)
         front = []
-        for lane, pos, body in rows:
+        for lane, pos, body, digest in rows:
             raw = body.encode() if isinstance(body, str) else body
             tree = orjson.loads(raw)
+            if digest is not None:
+                _verify(f"item {lane}:{pos}", tree, bytes(digest))
             known.bodies[lane, pos] = raw
             known.trees[lane, pos] = tree
             if b'"$' in raw:
                 front.append(tree)
     raise Damaged("a state", expected=f"at most {ROUNDS} levels of items", found="more")
+
+
+def _verify(place: str, text: Any, digest: bytes) -> None:
+    found = hashlib.sha256(text.encode()).digest()[: len(digest)] if isinstance(text, str) else b""
+    if found != digest:
+        raise Damaged(place, expected=f"a text of digest {digest.hex()}", found=found.hex() or type(text).__name__)
 
 
 def merged(ranges: list[Range], known: dict[Place, Any]) -> list[Range]:

@@ -177,7 +177,7 @@ def _checkpoints(row: ThreadRow) -> Op[dict[int, _Entry]]:
     if wanted:
         ranges = json_text([[POOL, pos, pos] for pos in wanted])
         found = yield Step("items_in", {**row.key, "ranges": ranges})
-        metas = {pos: orjson.loads(body) for _, pos, body in found}
+        metas = {pos: orjson.loads(body) for _, pos, body, _ in found}
     return {columns[0]: _Entry(columns, metas) for columns in rows}
 
 

@@ -143,7 +143,6 @@ class PostgresStore:
                 self._ready().check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:
                     outcome.result = outcome.error = None
-                self._ready().check()
             else:
                 return
 
@@ -187,7 +186,6 @@ class PostgresStore:
                 await loop.pool.check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:
                     outcome.result = outcome.error = None
-                await loop.pool.check()
             else:
                 return
 

@@ -178,10 +178,17 @@ class SqliteStore:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        connection.create_function("ds_unhex", 1, bytes.fromhex, deterministic=True)
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("PRAGMA cache_size = -16384")
+        try:
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.create_function("ds_unhex", 1, bytes.fromhex, deterministic=True)
+            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA cache_size = -16384")
+        except UnicodeDecodeError as error:  # the driver's, over a message that quotes a garbled schema
+            connection.close()
+            raise errors.Damaged(self.url, expected="a sound SQLite file", found=error.reason) from error
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _main(self) -> sqlite3.Connection:
@@ -267,4 +274,6 @@ def _translate(error: sqlite3.Error, url: str = "the database") -> errors.Dalseg
             return errors.StoreUnavailable(f"{url} cannot be opened ({error}); check the path and its folder's mode.")
         case sqlite3.SQLITE_IOERR:
             return errors.StoreUnavailable(f"{url}: the disk failed ({error}); read before repeating a write.")
+    if code == 0 and "decode to UTF-8" in str(error):  # the driver's own, which quotes the whole text
+        return errors.Damaged(url, expected="text in UTF-8", found=str(error)[:200])
     return errors.StoreError(f"{url}: {type(error).__name__}: {error}; run `dalsegno check` if it persists.")

@@ -230,9 +230,9 @@ INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
 VALUES (%(tenant)s, %(thread)s, %(lane)s, %(pos)s, %(digest)s, %(body)s);
 
 -- name: items_in
-SELECT i.lane, i.pos, i.body FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
+SELECT i.lane, i.pos, i.body, i.digest FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
 CROSS JOIN LATERAL (
-  SELECT lane, pos, body FROM ds_items
+  SELECT lane, pos, body, digest FROM ds_items
   WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = (r.part ->> 0)::int
     AND pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int
   OFFSET 0

@@ -230,7 +230,7 @@ INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
 VALUES (:tenant, :thread, :lane, :pos, :digest, :body);
 
 -- name: items_in
-SELECT i.lane, i.pos, i.body FROM json_each(:ranges) r
+SELECT i.lane, i.pos, i.body, i.digest FROM json_each(:ranges) r
 CROSS JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
  AND i.pos BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
 
