@@ -16,7 +16,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.text import shown, time
+from dalsegno.cli.state import readable
+from dalsegno.cli.text import clip, one_line, shown, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,16 +70,23 @@ def _tree(title: Text, found: Sequence[CheckpointInfo]) -> Tree:
     todo = [(root, first) for first in reversed(children[None])]
     while todo:
         level, each = todo.pop()
-        level.add(_line(each))
+        _add(level, each)
         while len(following := children[each.checkpoint_id]) == 1:
             (each,) = following
-            level.add(_line(each))
+            _add(level, each)
         ways = [
             (level.add(shown(f"way {place} of {len(following)}, branch {fork.branch}", "bold magenta")), fork)
             for place, fork in enumerate(following, start=1)
         ]
         todo += reversed(ways)
     return root
+
+
+def _add(level: Tree, each: CheckpointInfo) -> None:
+    """The checkpoint as a line, with a line below it for each question that waits for an answer."""
+    node = level.add(_line(each))
+    for question in each.interrupts:
+        node.add(shown(f"asks: {clip(one_line(readable(question)))}", "yellow"))
 
 
 def _line(each: CheckpointInfo) -> Text:
@@ -89,8 +97,8 @@ def _line(each: CheckpointInfo) -> Text:
     style = "yellow" if each.is_head else "dim"
     if each.next:
         line.append_text(shown(f"  next: {', '.join(each.next)}", style))
-    if each.is_head and each.writes:
-        line.append_text(shown(f"  ({each.writes} of them finished and kept)", style))
+    if each.is_head and each.next and each.finished:
+        line.append_text(shown(f"  ({each.finished} of them finished and kept)", style))
     if each.is_head:
         line.append_text(shown("  head", "bold green"))
     return line

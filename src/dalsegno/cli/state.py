@@ -6,7 +6,7 @@ The state is shown as it is stored, as JSON trees: a program's own types need no
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,11 @@ from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown
 from dalsegno.core.items import is_message
 from dalsegno.core.messages import author_of, text_of
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    import dalsegno
 
 __all__ = ["readable", "register"]
 
@@ -33,6 +38,7 @@ def state(
     """Show the state of a thread, channel by channel."""
     with frame.connect() as ds:
         tree = ds.threads.tree(thread, checkpoint_id=checkpoint)
+        waiting = _waiting(ds, thread, checkpoint)
     if frame.out.as_json:
         frame.out.document(tree)
         return
@@ -45,6 +51,19 @@ def state(
             lead = "" if elements is None else f"[{place}]"
             table.add_row(shown(f"  {lead}", "dim"), shown(text if full else clip(text)))
         frame.out.show(table)
+    frame.out.show(*waiting)
+
+
+def _waiting(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> list[Text]:
+    """What a checkpoint waits for: the nodes that are still to run, and the questions they asked; often nothing."""
+    infos = ds.threads.checkpoints(thread, limit=1 if checkpoint is None else None, ns="")
+    lines = []
+    for info in (each for each in infos if checkpoint in {None, each.checkpoint_id}):
+        if info.next:
+            kept = f" ({info.finished} of them finished and kept)" if info.finished else ""
+            lines.append(shown(f"next: {', '.join(info.next)}{kept}", "yellow"))
+        lines += [shown(f"asks: {readable(question)}", "bold yellow") for question in info.interrupts]
+    return lines
 
 
 def readable(value: Any) -> str:
