@@ -28,7 +28,8 @@ def model(state: State) -> dict[str, Any]:
     turn = len(state["messages"])
     return {
         "messages": [AIMessage('he wrote "{\\"$ref\\":5}" and {"$list":[[1,1,9]]}, 第三句 ' * 12 + str(turn))],
-        "work": {f"key {n}": "value " * 20 + str(n) for n in range(40)} | {"deep": [{"text": "x" * 300, "n": turn}] * 9},
+        "work": {f"key {n}": "value " * 20 + str(n) for n in range(40)}
+        | {"deep": [{"text": "x" * 300, "n": turn}] * 9},
         "numbers": list(range(100)),
         "image": "QUJD" * 20_000,
     }
@@ -66,3 +67,19 @@ def test_the_view_shows_what_a_reader_gets(kind: str, request: pytest.FixtureReq
             assert parent_id == info.parent_id
             assert plain(state) == plain(ds.threads.tree("t", info.checkpoint_id))
             assert str(created_at).replace("T", " ")[:19] == str(info.created_at)[:19]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_the_view_tells_tenants_apart(kind: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(f"{kind}_url")
+    for tenant in ("acme", "other"):
+        with dalsegno.connect(url, tenant=tenant) as ds:
+            graph = StateGraph(State).add_node(model).add_edge(START, "model").compile(checkpointer=ds.checkpointer)
+            graph.invoke({"messages": [("user", tenant)]}, {"configurable": {"thread_id": "t"}})
+    sql = "SELECT count(*), min(tenant) FROM graph_checkpoints WHERE thread_id = 't' AND tenant = 'acme'"
+    if kind == "sqlite":
+        shell: Any = sqlite3.connect(url.removeprefix("sqlite:///"))
+    else:
+        shell = psycopg.connect(url)
+    assert shell.execute(sql).fetchone() == (3, "acme")
+    shell.close()

@@ -189,8 +189,10 @@ SELECT
   n.name AS namespace,
   (SELECT coalesce(jsonb_object_agg(k, ds_whole(c.tenant, c.thread, v)), '{}'::jsonb)
    FROM jsonb_each(c.state) AS parts (k, v)) AS state,
-  to_timestamp(c.created_at / 1000000.0) AS created_at
+  to_timestamp(c.created_at / 1000000.0) AS created_at,
+  x.name AS tenant
 FROM ds_checkpoints c
+JOIN ds_tenants x ON x.tenant = c.tenant
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent

@@ -198,9 +198,11 @@ SELECT
     )
     SELECT w.body FROM whole w WHERE w.body IS NOT NULL ORDER BY w.round DESC LIMIT 1
   ) AS state,
-  strftime('%Y-%m-%dT%H:%M:%f', c.created_at / 1000000.0, 'unixepoch') || '+00:00' AS created_at
+  strftime('%Y-%m-%dT%H:%M:%f', c.created_at / 1000000.0, 'unixepoch') || '+00:00' AS created_at,
+  x.name AS tenant
 FROM ds_checkpoints c
 JOIN ds_threads t ON t.thread = c.thread
+JOIN ds_tenants x ON x.tenant = c.tenant
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
