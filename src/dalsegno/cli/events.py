@@ -1,4 +1,4 @@
-"""`dalsegno show`: what was said and done in a thread, by coordinate."""
+"""`dalsegno show` and `dalsegno search`: what was said and done in a thread, by coordinate."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.text import Text
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown, time
 from dalsegno.core import codec
+from dalsegno.core.journal import Undecoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,9 @@ _STYLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "syste
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
     command(app, "show")(show)
+    command(app, "search")(search)
 
 
 def show(
@@ -54,12 +56,34 @@ def show(
             }
         )
         return
-    frame.out.show(_table(frame.out, events, full=full))
+    if events:
+        frame.out.show(_table(frame.out, events, full=full))
+    else:
+        frame.out.note("no events" if not after else f"no events after #{after}")
     if more:
         words: list[object] = ["show", thread, "--after", events[-1].seq, "--limit", limit]
         words += [] if checkpoint is None else ["--checkpoint", checkpoint]
         words += ["--full"] if full else []
         frame.out.note(f"There is more: {frame.proposal(*words)}")
+
+
+def search(
+    frame: Frame,
+    *,
+    thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, in Chinese, English or both.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 10,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long texts.")] = False,
+) -> None:
+    """Find events of a thread by their text, the best first."""
+    with frame.connect() as ds:
+        found = ds.journal.search(thread, text, limit=limit)
+    if frame.out.as_json:
+        frame.out.document({"thread_id": thread, "text": text, "events": [fields_of(event) for event in found]})
+    elif found:
+        frame.out.show(_table(frame.out, found, full=full))
+    else:
+        frame.out.note("nothing found")
 
 
 def _table(out: Output, events: Sequence[Event], *, full: bool) -> Table:
@@ -83,7 +107,8 @@ def _table(out: Output, events: Sequence[Event], *, full: bool) -> Table:
 
 
 def fields_of(event: Event) -> dict[str, Any]:
-    """An event as JSON knows it; the payload as the tree that is stored."""
+    """An event as JSON knows it; the payload as the tree that is stored, also of a class that is not known here."""
+    payload = event.payload
     return {
         "seq": event.seq,
         "author": event.author,
@@ -93,5 +118,5 @@ def fields_of(event: Event) -> dict[str, Any]:
         "at": event.at.isoformat(),
         "checkpoint_id": event.checkpoint_id,
         "branch": event.branch,
-        "payload": codec.encode(event.payload),
+        "payload": payload.tree if isinstance(payload, Undecoded) else codec.encode(payload),
     }

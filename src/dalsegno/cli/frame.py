@@ -22,6 +22,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
@@ -166,9 +167,13 @@ def options(
     user: Annotated[str | None, _USER] = None,
     as_json: Annotated[bool, _JSON] = False,  # noqa: FBT002 - a switch of the command line
     debug: Annotated[bool, _DEBUG] = False,  # noqa: FBT002 - a switch of the command line
+    show_version: Annotated[bool, typer.Option("--version", help="Say which version this is.")] = False,  # noqa: FBT002
 ) -> None:
     """The continuity layer for LLM agents: what was said and done, and where a run goes on."""
     context.obj = {"store": store, "tenant": tenant, "user": user, "as_json": as_json, "debug": debug}
+    if show_version:
+        typer.echo(f"dalsegno {version('dalsegno')}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
