@@ -71,3 +71,25 @@ def test_a_program_reads_the_question(run):
 def test_a_thread_that_waits_for_nothing_says_nothing(run):
     assert "next: " not in run("state", "t-1").out
     assert "asks: " not in run("checkpoints", "t-1").out
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_checkpoint_of_a_subgraph_is_looked_at_like_any_other(run):
+    every = run("checkpoints", "nested", "--json").json
+    inner = [each["checkpoint_id"] for each in every if each["ns"]]
+    assert len(inner) == 2
+    state = run("state", "nested", "--checkpoint", inner[0])
+    assert state.code == 0
+    assert "next: ask" in state.out
+    assert run("diff", *inner, "--thread", "nested").code == 0
+    for place, each in enumerate(every, 1):
+        older = run("checkpoints", "nested", "--before", each["checkpoint_id"], "--limit", 1, "--json").json
+        assert older == every[place : place + 1]
+
+
+@pytest.mark.usefixtures("waiting")
+def test_events_are_not_those_of_a_subgraph(run):
+    inner = next(each for each in run("checkpoints", "nested", "--json").json if each["ns"])
+    answer = run("show", "nested", "--checkpoint", inner["checkpoint_id"])
+    assert answer.code == 3
+    assert f"belongs to the subgraph '{inner['ns']}'" in answer.err

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
+from rich.table import Table
 
 from dalsegno.cli.difference import Change, difference
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.state import readable
-from dalsegno.cli.text import clip, shown
+from dalsegno.cli.legible import readable
+from dalsegno.cli.text import clip, counted, shown
+from dalsegno.cli.whereabouts import tree_at
 from dalsegno.errors import Missing
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ def diff(
     else:
         told = [change for change in changes if ids or change.kind != "id"]
         for change in told:
-            frame.out.show(*_lines(change, full=full))
-        frame.out.note(f"{len(told):,} differences" if told else "no difference")
+            frame.out.show(_lines(change, full=full))
+        frame.out.note(counted(len(told), "difference") if told else "no difference")
         if len(told) < len(changes):
-            frame.out.note(f"{len(changes) - len(told):,} messages have other ids (--ids shows them)")
+            others = counted(len(changes) - len(told), "message has another id", "messages have other ids")
+            frame.out.note(f"{others} (--ids shows them)")
     if changes and exit_code:
         raise typer.Exit(1)
 
@@ -58,24 +60,25 @@ def diff(
 def _tree(ds: dalsegno.Dalsegno, side: str, thread: str | None) -> dict[str, Any]:
     """The state that a side names. An `@` may also stand in a thread's id, so the whole is tried first."""
     if thread is not None:
-        return ds.threads.tree(thread, checkpoint_id=side)
+        return tree_at(ds, thread, side)
     try:
         return ds.threads.tree(side)
     except Missing:
         name, at, checkpoint = side.rpartition("@")
         if not at:
             raise
-        return ds.threads.tree(name, checkpoint_id=checkpoint)
+        return tree_at(ds, name, checkpoint)
 
 
-def _lines(change: Change, *, full: bool) -> list[Text]:
+def _lines(change: Change, *, full: bool) -> Table:
+    """A change as one or two lines; what follows a line break or a wrapped line is indented below the sign."""
+    table = Table.grid()
     path = shown(change.path, "bold")
-    lines = []
     if change.kind != "added":
-        lines.append(Text.assemble(shown("- ", "red"), path, shown(f": {_short(change.before, full=full)}", "red")))
+        table.add_row(shown("- ", "red"), path + shown(f": {_short(change.before, full=full)}", "red"))
     if change.kind != "removed":
-        lines.append(Text.assemble(shown("+ ", "green"), path, shown(f": {_short(change.after, full=full)}", "green")))
-    return lines
+        table.add_row(shown("+ ", "green"), path + shown(f": {_short(change.after, full=full)}", "green"))
+    return table
 
 
 def _short(value: Any, *, full: bool) -> str:

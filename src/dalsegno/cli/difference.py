@@ -6,6 +6,8 @@ Rules of this module:
 * A list is compared as a sequence, so that one message put in at the front is one addition and not a change of every
   place after it. Messages are lined up by what they say, not by their ids, which every run gives anew. Where as many
   elements went as came, they are compared one by one.
+* The codec's notes (the order of keys, which fields were set) make no difference, and a path does not name the wrapping
+  of a tuple or a set.
 * A path reads like Python: `messages[3].content`, `plan["due date"]`. Positions are those of the tree in which the
   value stands: of the first for what was removed or changed, of the second for what was added.
 """
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from dalsegno.cli.legible import NOTES, WRAPPERS
 from dalsegno.core.items import is_message
 
 if TYPE_CHECKING:
@@ -73,14 +76,16 @@ def joined(path: str, key: str | int) -> str:
 def _objects(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Change]:
     messages = is_message(before) and is_message(after)
     for key, value in before.items():
+        if key in NOTES:
+            continue
         if messages and key == "id" and isinstance(after.get("id"), str) and value != after["id"]:
             yield Change(kind="id", path=joined(path, key), before=value, after=after["id"])
         elif key in after:
-            yield from difference(value, after[key], joined(path, key))
+            yield from difference(value, after[key], path if key in WRAPPERS else joined(path, key))
         else:
             yield Change(kind="removed", path=joined(path, key), before=value)
     for key, value in after.items():
-        if key not in before:
+        if key not in before and key not in NOTES:
             yield Change(kind="added", path=joined(path, key), after=value)
 
 
@@ -103,4 +108,10 @@ def _without_id(value: Any) -> Any:
 
 def _token(value: Any) -> str:
     """Equal for equal trees, and different for `1`, `1.0` and `true`, which Python takes for equal."""
-    return json.dumps(value, sort_keys=True)
+    return json.dumps(_without_notes(value), sort_keys=True)
+
+
+def _without_notes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_notes(each) for key, each in value.items() if key not in NOTES}
+    return list(map(_without_notes, value)) if isinstance(value, list) else value

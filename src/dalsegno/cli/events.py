@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import clip, shown, time
+from dalsegno.cli.whereabouts import events_at
 from dalsegno.core import codec
 from dalsegno.core.journal import Undecoded
 
@@ -45,7 +46,7 @@ def show(
 ) -> None:
     """Show the events of a thread, oldest first, with coordinate, time and text."""
     with frame.connect() as ds:
-        page = ds.journal.read(thread, after=after, limit=limit + 1, checkpoint_id=checkpoint)
+        page = events_at(ds, thread, after=after, limit=limit + 1, checkpoint=checkpoint)
     events, more = page[:limit], len(page) > limit
     if frame.out.as_json:
         frame.out.document(

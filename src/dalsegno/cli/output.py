@@ -82,9 +82,17 @@ class Output:
         self._notes: Final = Console(stderr=True, highlight=False)
 
     def show(self, *renderables: RenderableType) -> None:
-        """Show something to a person. Strings are not taken: they would be read as markup (use `text.shown`)."""
+        """Show something to a person; in a pipe no line ends in blanks.
+
+        Strings are not taken: they would be read as markup (use `text.shown`).
+        """
         for renderable in renderables:
-            self._console.print(renderable)
+            if self._console.is_terminal:
+                self._console.print(renderable)
+                continue
+            with self._console.capture() as captured:
+                self._console.print(renderable)
+            self.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
     def lines(self, *lines: Text) -> None:
         """Show lines that stay lines however long they are, so that an id in them can be copied."""

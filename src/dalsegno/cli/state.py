@@ -5,22 +5,21 @@ The state is shown as it is stored, as JSON trees: a program's own types need no
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.legible import readable
 from dalsegno.cli.text import clip, shown
-from dalsegno.core.items import is_message
-from dalsegno.core.messages import author_of, text_of
+from dalsegno.cli.whereabouts import namespace_of, tree_at
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     import dalsegno
 
-__all__ = ["readable", "register"]
+__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,26 +36,32 @@ def state(
 ) -> None:
     """Show the state of a thread, channel by channel."""
     with frame.connect() as ds:
-        tree = ds.threads.tree(thread, checkpoint_id=checkpoint)
+        tree = tree_at(ds, thread, checkpoint)
         waiting = _waiting(ds, thread, checkpoint)
     if frame.out.as_json:
         frame.out.document(tree)
         return
-    for channel, value in tree.items():
+    for channel, value in sorted(tree.items(), key=lambda item: (_is_inner(item[0]), item[0])):
         elements = value if isinstance(value, list) else None
         frame.out.show(shown(channel if elements is None else f"{channel} ({len(elements)})", "bold"))
         table = frame.out.pairs()
         for place, element in enumerate([value] if elements is None else elements):
-            text = element if isinstance(element, str) else readable(element)
+            text = element if isinstance(element, str) and element.strip() else readable(element)
             lead = "" if elements is None else f"[{place}]"
             table.add_row(shown(f"  {lead}", "dim"), shown(text if full else clip(text)))
         frame.out.show(table)
     frame.out.show(*waiting)
 
 
+def _is_inner(channel: str) -> bool:
+    """Whether a channel is LangGraph's own; those come last."""
+    return channel.startswith(("__", "branch:", "join:"))
+
+
 def _waiting(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> list[Text]:
     """What a checkpoint waits for: the nodes that are still to run, and the questions they asked; often nothing."""
-    infos = ds.threads.checkpoints(thread, limit=1 if checkpoint is None else None, ns="")
+    ns = "" if checkpoint is None else namespace_of(ds, thread, checkpoint)
+    infos = ds.threads.checkpoints(thread, limit=1 if checkpoint is None else None, ns=ns)
     lines = []
     for info in (each for each in infos if checkpoint in {None, each.checkpoint_id}):
         if info.next:
@@ -64,10 +69,3 @@ def _waiting(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> list
             lines.append(shown(f"next: {', '.join(info.next)}{kept}", "yellow"))
         lines += [shown(f"asks: {readable(question)}", "bold yellow") for question in info.interrupts]
     return lines
-
-
-def readable(value: Any) -> str:
-    """A JSON tree as a person reads it: a message as `user: text`, anything else as JSON."""
-    if is_message(value) and isinstance(value["$m"], str):
-        return f"{author_of(role=value['$m'], name=value.get('name'))}: {text_of(value)}"
-    return json.dumps(value, ensure_ascii=False)

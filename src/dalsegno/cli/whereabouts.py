@@ -1,0 +1,70 @@
+"""In which namespace a checkpoint stands: the root graph's, or a subgraph's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dalsegno.errors import CheckpointNotFound
+
+if TYPE_CHECKING:
+    import dalsegno
+    from dalsegno.core.journal import Event
+    from dalsegno.faces.threads import CheckpointInfo
+
+__all__ = ["events_at", "namespace_of", "page_of", "tree_at"]
+
+
+def tree_at(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> dict[str, Any]:
+    """The state of a checkpoint, of whichever namespace; of the root graph's newest without an id.
+
+    Raises:
+        ThreadNotFound, CheckpointNotFound: there is nothing to show.
+    """
+    try:
+        return ds.threads.tree(thread, checkpoint_id=checkpoint)
+    except CheckpointNotFound:
+        ns = None if checkpoint is None else namespace_of(ds, thread, checkpoint)
+        if not ns:
+            raise
+        return ds.threads.tree(thread, checkpoint_id=checkpoint, ns=ns)
+
+
+def events_at(ds: dalsegno.Dalsegno, thread: str, *, after: int, limit: int, checkpoint: str | None) -> list[Event]:
+    """The events that led to a checkpoint of the root graph; to its newest without an id.
+
+    Raises:
+        ThreadNotFound, CheckpointNotFound: there is nothing to show, or it is a subgraph's, which has no events of
+            its own.
+    """
+    try:
+        return ds.journal.read(thread, after=after, limit=limit, checkpoint_id=checkpoint)
+    except CheckpointNotFound:
+        ns = None if checkpoint is None else namespace_of(ds, thread, checkpoint)
+        if not ns:
+            raise
+        msg = (
+            f"checkpoint {checkpoint!r} belongs to the subgraph {ns!r}, and events to the root graph; name one of its "
+            "checkpoints (`dalsegno checkpoints` lists them), or look at this one with `dalsegno state`"
+        )
+        raise CheckpointNotFound(msg) from None
+
+
+def page_of(ds: dalsegno.Dalsegno, thread: str, *, limit: int, before: str | None) -> list[CheckpointInfo]:
+    """Checkpoints of all namespaces, newest first, older than one of any namespace.
+
+    Raises:
+        ThreadNotFound, CheckpointNotFound: there is nothing to show.
+    """
+    try:
+        return ds.threads.checkpoints(thread, limit=limit, before=before)
+    except CheckpointNotFound:
+        every = ds.threads.checkpoints(thread)
+        place = next((place for place, each in enumerate(every, 1) if each.checkpoint_id == before), None)
+        if place is None:
+            raise
+        return every[place : place + limit]
+
+
+def namespace_of(ds: dalsegno.Dalsegno, thread: str, checkpoint: str) -> str | None:
+    """The namespace that has this checkpoint; None where none has."""
+    return next((each.ns for each in ds.threads.checkpoints(thread) if each.checkpoint_id == checkpoint), None)
