@@ -93,6 +93,9 @@ def open_store(url: str, *, create: bool = True) -> Store:
             raise Misuse(msg)
         return SqliteStore(path, create=create, synchronous=options.get("synchronous", "FULL").upper())
     if parts.scheme in ("postgresql", "postgres"):
+        if "@" in f"{parts.path}#{parts.fragment}" or ("@" in parts.query and "@" not in parts.netloc):
+            msg = f"{_shown(url)}: quote special characters in user and password (%2F for /, %23 for #, %3F for ?)"
+            raise Misuse(msg)
         from dalsegno.stores.postgres import PostgresStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
         return PostgresStore(url, create=create)
@@ -111,9 +114,8 @@ def _is_text(value: object) -> bool:
 
 def _shown(url: str) -> str:
     """A URL for messages: no user, no password, no settings (which may hold either)."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return repr(f"{parts.scheme}://{host}{parts.path}" if parts.scheme else url.partition("?")[0].rpartition("@")[2])
+    scheme, mark, rest = url.rpartition("@")[2].partition("?")[0].partition("://")
+    return repr(f"{url.partition('://')[0]}://{scheme}" if "@" in url and not mark else f"{scheme}{mark}{rest}")
 
 
 def _only(url: str, options: dict[str, str], known: set[str]) -> None:

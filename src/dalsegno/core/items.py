@@ -62,6 +62,9 @@ CHUNK = 64
 _MOST_ELEMENTS = 10_000_000
 MAX_DEPTH = 3
 
+_SHARING = 2 ** (MAX_DEPTH + 1)
+"""How many times over a tree may name the items behind it."""
+
 Place: TypeAlias = tuple[int, int]
 """Where an item stands: (lane, pos)."""
 
@@ -230,14 +233,18 @@ def put_back(tree: Any, items: Mapping[Place, Any], blobs: Mapping[bytes, str]) 
 
 
 class _Rebuild:
-    """One tree on its way back. No writer lets two parts of one tree share an item, but for strings of the pool."""
+    """One tree on its way back.
+
+    Parts of a tree may share items: one that was moved whole and one that was compared with it, at each level. More
+    than `_SHARING` times over is no writer's work, and is refused before it fills the memory.
+    """
 
     __slots__ = ("_blobs", "_items", "_left")
 
     def __init__(self, items: Mapping[Place, Any], blobs: Mapping[bytes, str]) -> None:
         self._items = items
         self._blobs = blobs
-        self._left = len(items)
+        self._left = _SHARING * len(items) + _SHARING
 
     def tree(self, tree: Any) -> Json:
         if isinstance(tree, dict):

@@ -133,7 +133,7 @@ class Split:
                 return {"$list": self._ranges(_chunked(tree), old, depth)}
             if isinstance(tree, dict) and len(body) > DICT_BYTES and _is_plain(tree):
                 pairs = [[key, tree[key]] for key in _keys_in_order(tree)]
-                return {"$dict": self._ranges(pairs, old, depth)}
+                return {"$dict": self._ranges(pairs, old, depth, keyed=True)}
         if len(body) > INLINE_BYTES and depth == 0:
             return {"$ref": self._whole(body, old)}
         return orjson.loads(body)
@@ -158,7 +158,7 @@ class Split:
                 grown.append([lane, pos, pos])
         return grown
 
-    def _ranges(self, elements: list[Any], old: Any, depth: int) -> list[Range]:
+    def _ranges(self, elements: list[Any], old: Any, depth: int, *, keyed: bool = False) -> list[Range]:
         old_ranges = elements_of(old) or []
         old_places = list(places_of(old_ranges))
         old_digests = [digest_of(self._old[place]) if place in self._old else b"" for place in old_places]
@@ -168,12 +168,14 @@ class Split:
         free = [True] * len(old_places)
         placed: list[Place | bytes] = []  # where an element stands already, or what it is
         cursor = 0
-        by_key = self._by_key(old_places) if any(map(_is_pair, elements)) else {}
+        by_key = self._by_key(old_places) if keyed else {}
         for index, element in enumerate(elements):
-            if _is_pair(element):
+            if keyed:
                 before = by_key.get(element[0])
             else:
                 before = self._tree(old_places[index]) if index < len(old_places) else None
+                if before is not None and _is_pair(element) and _is_pair(before):
+                    before = before[1]
             body = self._element_body(element, before, depth)
             digest = digest_of(body)
             if cursor < len(old_places) and old_digests[cursor] == digest and free[cursor]:

@@ -196,7 +196,9 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
-        request, marks = self._requests.put(config, checkpoint, metadata, new_versions, calling_loop())
+        request, marks = self._requests.put(
+            config, checkpoint, metadata, new_versions, calling_loop(), by_graph=calling_channels() is not None
+        )
         scope = self._scope()
         done = self._store.run(lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread))
         return self._requests.stored(request, marks, done)
@@ -209,7 +211,9 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Async face of `put`."""
-        request, marks = self._requests.put(config, checkpoint, metadata, new_versions, calling_loop())
+        request, marks = self._requests.put(
+            config, checkpoint, metadata, new_versions, calling_loop(), by_graph=calling_channels() is not None
+        )
         scope = self._scope()
         done = await self._store.arun(
             lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)

@@ -96,6 +96,8 @@ class Requests:
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
         loop: PregelLoop | None,
+        *,
+        by_graph: bool = False,
     ) -> tuple[Put, Marks]:
         """A checkpoint to store, and what to remember once it is.
 
@@ -105,6 +107,7 @@ class Requests:
             metadata: as LangGraph gives it.
             new_versions: channels that have a new version.
             loop: the run on whose behalf, if known.
+            by_graph: True when a run or a graph puts it: its first checkpoint begins the thread, whatever its step.
         """
         conf = conf_of(config)
         thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
@@ -124,7 +127,7 @@ class Requests:
                 id=checkpoint["id"],
                 parent=parent,
                 forks=(parent is not None and conf.get(FORK) == parent) or metadata.get("source") == "fork",
-                begins=step is not None and step < 0,
+                begins=by_graph or (step is not None and step < 0),
                 root_parent=(metadata.get("parents") or {}).get(""),
             ),
             values=work.out,

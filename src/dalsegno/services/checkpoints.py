@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Plan, Range, elements_of, last_places, needs_of, places_of
+from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
 from dalsegno.core.split import Split
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of
 from dalsegno.services.frames import Frame
@@ -89,7 +89,7 @@ class Put:
         source, step, run: metadata columns.
         meta: the rest of the metadata, lifted; None when empty.
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
-        version: schema version of the state.
+        version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
     """
 
@@ -129,13 +129,14 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     ns, head, head_id = yield from namespace(row, place.ns)
     parent, own = yield from family(row, ns, place)
     forked = judge(place, row, parent, own, head, head_id)
-    shared = parent.state if request.version is None or request.version == (parent.version or 1) else {}
+    version = parent.version if request.version is None else request.version
+    shared = parent.state if (version or 1) == (parent.version or 1) else {}
     values = {
         name: value if isinstance(value, Whole) or name in shared else value.otherwise()
         for name, value in request.values.items()
     }
     split, old = yield from _prepare(row, request.plan, values, parent, forked=forked)
-    state, arrived = _split(values, parent, split)
+    state, arrived = _split(values, parent, split, old)
     ckpt, moves = number(row, own)
     branch = yield from branch_of(row, parent, own, place, forked=forked)
     moment = Moment(ckpt, branch, request.frame.created_at, is_root=place.ns == "")
@@ -149,7 +150,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "created_at": request.frame.created_at,
         "source": request.source,
         "step": request.step,
-        "version": request.version,
+        "version": version,
         "run": request.run,
         "meta": _pooled(split, parent.meta, None if request.meta is None else split.body_of(request.meta)),
         "shape": _pooled(split, parent.shape, request.frame.shape),
@@ -203,7 +204,9 @@ def _prepare(
     return split, old
 
 
-def _split(values: Mapping[str, Value], parent: Parent, split: Split) -> tuple[dict[str, Any], list[Arrived]]:
+def _split(
+    values: Mapping[str, Value], parent: Parent, split: Split, old: Loaded
+) -> tuple[dict[str, Any], list[Arrived]]:
     state: dict[str, Any] = {}
     arrived: list[Arrived] = []
     for name, value in values.items():
@@ -220,9 +223,11 @@ def _split(values: Mapping[str, Value], parent: Parent, split: Split) -> tuple[d
                 arrived.append(Arrived(places, value.said, []))
             continue
         state[name] = node = split.node(value.tree, before)
-        if value.said is not None and (ranges_now := elements_of(node)) is not None:
-            before_places = list(places_of(elements_of(before) or []))
-            arrived.append(Arrived(list(places_of(ranges_now)), value.said, before_places))
+        had = list(places_of(elements_of(before) or []))
+        if value.said is not None or any(is_message(old.trees.get(place)) for place in had):
+            # Also a list that has become empty, or something else: what it had is gone.
+            has = list(places_of(elements_of(node) or []))
+            arrived.append(Arrived(has, value.said or [None] * len(has), had))
     return state, arrived
 
 

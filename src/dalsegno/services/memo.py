@@ -33,7 +33,7 @@ _extra_of = attrgetter("__pydantic_extra__")
 # What getrefcount says of an object that only one list holds: the list, and the call's own view.
 _ALONE = next(map(sys.getrefcount, [object()])) if _COUNTS else 0
 _MOST_ELEMENTS = 50_000
-_MOST_STATES = 512
+_MOST_STATES = 128
 
 
 class _Missing:

@@ -119,7 +119,12 @@ def judge(
         if own.parent != parent.ckpt:
             raise HeadMoved(row.name, expected=request.parent, found=head_id)
         return False
-    if head is None or parent.ckpt == head:
+    if head is None:
+        if request.parent is not None and not request.forks and row.checkpoints:
+            # The thread has had checkpoints and this one's parent is gone: deleted or pruned while a run went on.
+            raise HeadMoved(row.name, expected=request.parent, found=None)
+        return False
+    if parent.ckpt == head:
         return False
     if request.forks:
         return True

@@ -7,23 +7,19 @@ from typing import Any
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import Plan
 from dalsegno.core.split import NewItem, Split
+from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import ThreadRow
 
 __all__ = ["find_pool", "store_items"]
 
-_SLOTS = 8
-
 
 def find_pool(row: ThreadRow, plan: Plan) -> Op[dict[bytes, int]]:
     """Which of the plan's long strings the pool holds already."""
-    found: dict[bytes, int] = {}
-    digests = [long.digest for long in plan.digests.values() if not long.blob]
-    for at in range(0, len(digests), _SLOTS):
-        some = digests[at : at + _SLOTS]
-        slots = {f"d{n}": some[n] if n < len(some) else some[0] for n in range(_SLOTS)}
-        rows = yield Step("pool_find", {**row.key, **slots})
-        found.update((bytes(digest), pos) for digest, pos in rows)
-    return found
+    digests = [long.digest.hex() for long in plan.digests.values() if not long.blob]
+    if not digests:
+        return {}
+    rows = yield Step("pool_find", {**row.key, "digests": json_text(digests)})
+    return {bytes(digest): pos for digest, pos in rows}
 
 
 def store_items(row: ThreadRow, split: Split) -> list[Step]:

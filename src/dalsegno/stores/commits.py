@@ -15,11 +15,13 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from dalsegno.contracts import OpFactory
 
-__all__ = ["AsyncCommits", "Commits", "Outcome"]
+__all__ = ["AsyncCommits", "Commits", "Outcome", "settled"]
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -59,8 +61,14 @@ class Commits:
         with self._changed:
             line = self._lines.setdefault(key, _Line())
             line.waiting.append(mine)
-            while line.busy and not mine.done:
-                self._changed.wait()
+            try:
+                while line.busy and not mine.done:
+                    self._changed.wait()
+            except BaseException:
+                # Interrupted while it waited: a write nobody waits for any more must not happen later.
+                if mine in line.waiting:
+                    line.waiting.remove(mine)
+                raise
             if mine.done:
                 return mine.get()
             line.busy = True
@@ -81,6 +89,23 @@ class Commits:
                     self._lines.pop(key, None)
                 self._changed.notify_all()
         return mine.get()
+
+
+async def settled(work: asyncio.Future[T]) -> T:
+    """Wait for a write to its end, also when cancelled meanwhile: who goes on then must find it done or not done."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = cancelled or error
+        except BaseException:  # noqa: BLE001 - the write's own error; it is raised below
+            break
+    if cancelled is not None:
+        if not work.cancelled():
+            work.exception()
+        raise cancelled
+    return work.result()
 
 
 class AsyncCommits:
@@ -108,7 +133,7 @@ class AsyncCommits:
             task.add_done_callback(self._tasks.discard)
         else:
             line.append((mine, done))
-        await asyncio.shield(done)
+        await settled(done)
         return mine.get()
 
     async def _drain(self, key: Hashable, line: deque[tuple[Outcome, asyncio.Future[None]]]) -> None:

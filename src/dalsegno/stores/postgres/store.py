@@ -20,8 +20,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
-from weakref import WeakKeyDictionary
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors as pg
@@ -44,6 +43,8 @@ _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 _AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
 _CONNECT_SECONDS = 10.0
+_PARENTS: list[object] = []
+"""Pools of the process this one was forked from: held for ever, since letting one go would close it."""
 
 
 class PostgresStore:
@@ -62,12 +63,14 @@ class PostgresStore:
         self._min = _number(self._shown, options.pop("min_size", "1"))
         self._max = max(_number(self._shown, options.pop("max_size", "10")), self._min, 1)
         self._prepare = options.pop("prepare", "on") != "off"
-        self._conninfo = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(options), parts.fragment))
+        self._conninfo = urlunsplit(
+            (parts.scheme, parts.netloc, parts.path, urlencode(options, quote_via=quote), parts.fragment)
+        )
         _check_conninfo(self._conninfo, self._shown, [parts.password or "", options.get("password", "")])
         self._statements = load_statements("dalsegno.stores.postgres")
         self._lock = threading.Lock()
         self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
-        self._apools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
+        self._apools: dict[int, _Loop] = {}
         self._commits = Commits(self._run_group)
         self._pid = os.getpid()
         self._closed = False
@@ -106,16 +109,19 @@ class PostgresStore:
         return cast("R", outcome.get())
 
     def close(self) -> None:
-        """Close the pool of this process; pools of event loops close with `aclose` in their loop."""
+        """Close every pool. One whose event loop runs elsewhere is closed there, soon after."""
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
+            loops, self._apools = list(self._apools.values()), {}
         if pool is not None:
             pool.close()
+        for loop in loops:
+            loop.end()
 
     async def aclose(self) -> None:
         """Close every pool that belongs to the running loop, and the process's own."""
-        loop = self._apools.pop(asyncio.get_running_loop(), None)
+        loop = self._apools.pop(id(asyncio.get_running_loop()), None)
         if loop is not None:
             await loop.pool.close()
         await asyncio.to_thread(self.close)
@@ -268,6 +274,7 @@ class PostgresStore:
 
     def _ready(self) -> ConnectionPool[psycopg.Connection[tuple[Any, ...]]]:
         with self._lock:
+            self._open_still()
             if self._pool is None:
                 self._pool = ConnectionPool(
                     self._conninfo,
@@ -283,8 +290,9 @@ class PostgresStore:
 
     async def _loop(self) -> _Loop:
         running = asyncio.get_running_loop()
-        found = self._apools.get(running)
-        if found is None:
+        found = self._apools.get(id(running))
+        if found is None or found.loop is not running:
+            self._reap()
             pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]] = AsyncConnectionPool(
                 self._conninfo,
                 min_size=self._min,
@@ -294,9 +302,16 @@ class PostgresStore:
                 open=False,
                 name="dalsegno",
             )
-            found = self._apools[running] = _Loop(self, pool)
+            found = self._apools[id(running)] = _Loop(self, pool, running)
             await pool.open()
         return found
+
+    def _reap(self) -> None:
+        """Let go of the connections of event loops that have ended without closing them (`asyncio.run` does that)."""
+        for key, entry in list(self._apools.items()):
+            if entry.loop.is_closed():
+                self._apools.pop(key, None)
+                entry.end()
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -305,17 +320,21 @@ class PostgresStore:
             "connect_timeout": int(_CONNECT_SECONDS),
         }
 
-    def _alive(self) -> None:
+    def _open_still(self) -> None:
         if self._closed:
             msg = f"{self._shown} is closed; connect again"
             raise errors.Misuse(msg)
+
+    def _alive(self) -> None:
+        self._open_still()
         if self._pid != os.getpid():
             # A forked child must not touch its parent's connections, not even to close them.
             self._pid = os.getpid()
             self._lock = threading.Lock()
             self._commits = Commits(self._run_group)
+            _PARENTS.append((self._pool, self._apools))
             self._pool = None
-            self._apools = WeakKeyDictionary()
+            self._apools = {}
 
     @contextmanager
     def _boundary(self) -> Iterator[None]:
@@ -328,15 +347,22 @@ class PostgresStore:
 class _Loop:
     """What belongs to one event loop: its pool and its queue of writes."""
 
-    def __init__(
-        self, store: PostgresStore, pool: AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
-    ) -> None:
+    def __init__(self, store: PostgresStore, pool: _AsyncPool, loop: asyncio.AbstractEventLoop) -> None:
         self.pool = pool
+        self.loop = loop
 
         async def run_group(group: list[Outcome]) -> None:
             await store._atransact(self, group, read=False)  # noqa: SLF001 - one pair of classes
 
         self.commits = AsyncCommits(run_group)
+
+    def end(self) -> None:
+        """Close the pool: in its loop where that still runs, else by hanging up its idle connections."""
+        if self.loop.is_running():
+            asyncio.run_coroutine_threadsafe(self.pool.close(), self.loop)
+            return
+        for connection in list(self.pool._pool):  # noqa: SLF001 - no loop is left to close them in
+            connection.pgconn.finish()
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
@@ -350,7 +376,7 @@ async def _aconfigure(connection: psycopg.AsyncConnection[Any]) -> None:
 
 def _number(url: str, text: str) -> int:
     if not text.isdigit():
-        msg = f"{url!r}: min_size and max_size are whole numbers, not {text!r}"
+        msg = f"{url}: min_size and max_size are whole numbers, not {text!r}"
         raise errors.Misuse(msg)
     return int(text)
 

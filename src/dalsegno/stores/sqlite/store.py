@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from dalsegno import errors
 from dalsegno.contracts import Batch, OpFactory, Rows, Step
-from dalsegno.stores.commits import Commits, Outcome
+from dalsegno.stores.commits import Commits, Outcome, settled
 from dalsegno.stores.drive import drive
 from dalsegno.stores.sqlite.setup import prepare
 from dalsegno.stores.statements import load_statements
@@ -32,6 +32,9 @@ __all__ = ["SqliteStore"]
 R = TypeVar("R")
 
 _BUSY_SECONDS = 60.0
+_PARENTS: list[object] = []
+"""Connections of the process this one was forked from: held for ever, since letting one go would close it."""
+
 _READERS = 8
 """Idle connections kept for readers."""
 
@@ -55,6 +58,7 @@ class SqliteStore:
         self._statements = load_statements("dalsegno.stores.sqlite")
         self._commits = Commits(self._run_group)
         self._lock = threading.RLock()
+        self._idle = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
         self._pid = os.getpid()
@@ -87,11 +91,12 @@ class SqliteStore:
 
     async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
         """Run an operation in a worker thread; see `dalsegno.contracts.Store.arun`."""
-        return await asyncio.to_thread(self.run, factory, write=write, key=key)
+        work = asyncio.ensure_future(asyncio.to_thread(self.run, factory, write=write, key=key))
+        return await settled(work) if write else await work
 
     def close(self) -> None:
         """Close every connection; the last one to close a file folds its WAL back."""
-        with self._lock:
+        with self._lock, self._idle:
             self._closed = True
             for connection in (*self._readers, *([self._writer] if self._writer else [])):
                 connection.close()
@@ -114,7 +119,7 @@ class SqliteStore:
             except BaseException:
                 connection.close()
                 raise
-            with self._lock:
+            with self._idle:
                 if self._closed or len(self._readers) >= _READERS:
                     connection.close()
                 else:
@@ -192,25 +197,30 @@ class SqliteStore:
         return connection
 
     def _main(self) -> sqlite3.Connection:
+        self._open_still()
         if self._writer is None:
             self._writer = self._open()
         return self._writer
 
     def _borrow(self) -> sqlite3.Connection:
-        with self._lock:
+        with self._idle:
             if self._readers:
                 return self._readers.pop()
         return self._open()
 
-    def _alive(self) -> None:
+    def _open_still(self) -> None:
         if self._closed:
             msg = f"{self.url} is closed; connect again"
             raise errors.Misuse(msg)
+
+    def _alive(self) -> None:
+        self._open_still()
         if self._pid != os.getpid() and self._path is not None:
             # A forked child must not touch its parent's connections, not even to close them.
             self._pid = os.getpid()
-            self._lock = threading.RLock()
+            self._lock, self._idle = threading.RLock(), threading.Lock()
             self._commits = Commits(self._run_group)
+            _PARENTS.append((self._writer, self._readers))
             self._writer, self._readers = None, []
 
     @contextmanager

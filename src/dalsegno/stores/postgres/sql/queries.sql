@@ -217,8 +217,12 @@ WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_arra
 SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt, task;
 
 -- name: pool_find
-SELECT i.digest, i.pos FROM ds_items i
-WHERE i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.digest IN (%(d0)s, %(d1)s, %(d2)s, %(d3)s, %(d4)s, %(d5)s, %(d6)s, %(d7)s);
+SELECT i.digest, i.pos
+FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
+CROSS JOIN LATERAL (
+  SELECT digest, pos FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s AND digest = d.digest
+  OFFSET 0
+) i;
 
 -- name: lane_tails
 SELECT l.lane, (SELECT max(i.pos) FROM ds_items i

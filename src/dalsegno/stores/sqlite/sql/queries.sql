@@ -217,8 +217,9 @@ WHERE tenant = :tenant AND thread = :thread AND ckpt IN (SELECT value FROM json_
 SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt, task;
 
 -- name: pool_find
-SELECT i.digest, i.pos FROM ds_items i
-WHERE i.tenant = :tenant AND i.thread = :thread AND i.digest IN (:d0, :d1, :d2, :d3, :d4, :d5, :d6, :d7);
+SELECT i.digest, i.pos FROM json_each(:digests) d
+CROSS JOIN ds_items i INDEXED BY ds_items_digest
+  ON i.tenant = :tenant AND i.thread = :thread AND i.digest = ds_unhex(d.value) AND i.digest IS NOT NULL;
 
 -- name: lane_tails
 SELECT l.value, (SELECT max(i.pos) FROM ds_items i
