@@ -56,6 +56,7 @@ def test_the_store_may_come_from_the_environment(run, url):
 
 
 def test_tenants_and_users_are_kept_apart(run, url):
+    dalsegno.connect(url, tenant="acme").close()
     assert run("threads", "--json", "--tenant", "acme").json == []
     assert run("threads", "--json", DALSEGNO_TENANT="acme").json == []
     with dalsegno.connect(url, user="u-7") as ds:
@@ -83,6 +84,9 @@ def test_a_deleted_thread_is_shown_only_when_asked_for(run, url):
     with dalsegno.connect(url) as ds:
         ds.threads.delete("t-1")
     assert "t-1" not in run("threads").out
+    answer = run("show", "t-1")
+    assert answer.code == 3
+    assert "'t-1' was deleted" in answer.err
     assert [each["deleted"] for each in run("threads", "--deleted", "--json").json] == [False, False, True]
 
 

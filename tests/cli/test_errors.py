@@ -45,7 +45,10 @@ CASES = [
     (("diff", "t-1", "t-1@1f000000-0000-6000-8000-000000000000"), "{url}", 3, "checkpoint"),
     (("check", "nobody"), "{url}", 3, "nobody"),
     (("export", "nobody"), "{url}", 3, "nobody"),
-    (("export", "t-1", "-o", "{tmp}/no/folder/out"), "{url}", 2, "folder"),
+    (("check", "--tenant", "nobody"), "{url}", 3, "no tenant 'nobody'"),
+    (("threads", "--tenant", "nobody"), "{url}", 3, "no tenant 'nobody'"),
+    (("export", "t-1", "-o", "{tmp}/no/folder/out"), "{url}", 2, "/no/folder/out: "),
+    (("import", "{tmp}/events.jsonl", "--thread", "t-9"), "{url}", 2, "--format openai"),
     (("demo", "--store", "memory://"), None, 2, "memory://"),
     (("demo", "--kill-at", "9999"), None, 2, "1 to 66"),
     (("demo", "--transcript", "{tmp}/text.db"), None, 2, "text.db"),
@@ -56,6 +59,7 @@ CASES = [
 @pytest.mark.parametrize(("words", "store", "code", "place"), CASES, ids=lambda value: str(value)[:60])
 def test_an_error_is_one_line_and_a_code(run, url, tmp_path, words, store, code, place):
     (tmp_path / "text.db").write_text("no database and no transcript")
+    run("export", "t-1", "-o", tmp_path / "events.jsonl")
     names = {"tmp": tmp_path, "url": url}
     answer = run(*(word.format(**names) for word in words), store=store and store.format(**names))
     assert answer.code == code, answer.err

@@ -8,7 +8,7 @@ import typer
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import plain
-from dalsegno.cli.text import clip, shown
+from dalsegno.cli.text import clip, counted, shown
 
 __all__ = ["register"]
 
@@ -24,7 +24,7 @@ def check(
     thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="A thread; all of them if not given.")] = None,
 ) -> None:
     """Re-read every item, range, hash and event. Exits with 0 if all is well, with 1 if something was found."""
-    with frame.connect() as ds, frame.out.progress("checking") as report:
+    with frame.connect(thread or "") as ds, frame.out.progress("checking") as report:
         verdict = ds.threads.check(thread, progress=report)
     if frame.out.as_json:
         frame.out.document({**plain(verdict), "clean": verdict.clean})
@@ -34,7 +34,9 @@ def check(
             cells = finding.thread_id, finding.kind, finding.place, finding.expected, finding.found
             table.add_row(*(shown(clip(str(cell))) for cell in cells))
         frame.out.show(table)
-        frame.out.note(f"{len(verdict.findings):,} findings: stop writing to this database and restore from a copy.")
+        frame.out.note(
+            f"{counted(len(verdict.findings), 'finding')}: stop writing to this database and restore from a copy."
+        )
     else:
         counts = {key: count for key, count in plain(verdict).items() if key != "findings"}
         read = ", ".join(f"{count:,} {key.removesuffix('s') if count == 1 else key}" for key, count in counts.items())

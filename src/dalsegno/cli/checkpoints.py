@@ -41,7 +41,7 @@ def checkpoints(
     before: Annotated[str | None, typer.Option(metavar="ID", help="Only those older than this checkpoint.")] = None,
 ) -> None:
     """Show the checkpoints of a thread as a tree with its forks."""
-    with frame.connect() as ds:
+    with frame.connect(thread) as ds:
         found = page_of(ds, thread, limit=limit, before=before)
     if frame.out.as_json:
         frame.out.document(found)

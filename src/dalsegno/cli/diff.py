@@ -40,7 +40,7 @@ def diff(
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
 ) -> None:
     """Show what was added, removed and changed between two states, path by path."""
-    with frame.connect() as ds:
+    with frame.connect(a, b, thread or "") as ds:
         before, after = _tree(ds, a, thread), _tree(ds, b, thread)
     changes = list(difference(before, after))
     if frame.out.as_json:

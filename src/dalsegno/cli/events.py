@@ -45,7 +45,7 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Do not cut long texts.")] = False,
 ) -> None:
     """Show the events of a thread, oldest first, with coordinate, time and text."""
-    with frame.connect() as ds:
+    with frame.connect(thread) as ds:
         page = events_at(ds, thread, after=after, limit=limit + 1, checkpoint=checkpoint)
     events, more = page[:limit], len(page) > limit
     if frame.out.as_json:
@@ -77,7 +77,7 @@ def search(
     full: Annotated[bool, typer.Option("--full", help="Do not cut long texts.")] = False,
 ) -> None:
     """Find events of a thread by their text, the best first."""
-    with frame.connect() as ds:
+    with frame.connect(thread) as ds:
         found = ds.journal.search(thread, text, limit=limit)
     if frame.out.as_json:
         frame.out.document({"thread_id": thread, "text": text, "events": [fields_of(event) for event in found]})

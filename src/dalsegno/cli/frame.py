@@ -29,7 +29,8 @@ import typer
 
 from dalsegno.cli.output import Output
 from dalsegno.connect import connect
-from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError
+from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError, ThreadNotFound
+from dalsegno.services.threads_row import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,21 +96,32 @@ class Frame:
         return shlex.join(["dalsegno", *map(str, words), *self.named])
 
     @contextmanager
-    def connect(self, *, create: bool = False) -> Iterator[dalsegno.Dalsegno]:
+    def connect(self, *threads: str, create: bool = False) -> Iterator[dalsegno.Dalsegno]:
         """Open the store.
 
         Args:
+            threads: those the command is about; where one is missing because it was deleted, the error says so.
             create: whether a database that is not there is made; only for commands that write.
 
         Raises:
             Misuse: no store was named, or one that dies with this process.
+            Missing: the database knows no such tenant, and none is made.
         """
         if self.store is None:
             raise Misuse("no database named: give --store URL, such as sqlite:///agents.db, or set DALSEGNO_STORE.")
         if self.store.startswith("memory:"):
             raise Misuse(f"{self.store} lives and dies with one process; name a file or a server (--store).")
         with connect(self.store, tenant=self.tenant or "default", user=self.user, create=create) as ds:
-            yield ds
+            if ds.scope().tenant == NOBODY:
+                msg = f"no tenant {ds.tenant!r} in this database; check the name (--tenant, or DALSEGNO_TENANT)."
+                raise Missing(msg)
+            try:
+                yield ds
+            except ThreadNotFound:
+                if gone := {each.thread_id for each in ds.threads.list(deleted=True) if each.deleted} & {*threads}:
+                    msg = f"thread {min(gone)!r} was deleted (`dalsegno threads --deleted` lists such threads)."
+                    raise ThreadNotFound(msg) from None
+                raise
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

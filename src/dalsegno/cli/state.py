@@ -35,7 +35,7 @@ def state(
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
 ) -> None:
     """Show the state of a thread, channel by channel."""
-    with frame.connect() as ds:
+    with frame.connect(thread) as ds:
         tree = tree_at(ds, thread, checkpoint)
         waiting = _waiting(ds, thread, checkpoint)
     if frame.out.as_json:

@@ -9,6 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import uuid
@@ -23,9 +24,9 @@ from langchain_core.messages import convert_to_openai_messages
 from dalsegno.cli.events import fields_of
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import as_json
-from dalsegno.cli.text import shown
+from dalsegno.cli.text import counted, shown
 from dalsegno.core import codec
-from dalsegno.errors import Missing
+from dalsegno.errors import Missing, TranscriptError
 from dalsegno.imports import import_file
 
 if TYPE_CHECKING:
@@ -63,17 +64,36 @@ def import_(
 ) -> None:
     """Read a transcript (OpenAI chat, LangChain messages) or a LangGraph thread into a new thread."""
     with frame.connect(create=True) as ds, frame.out.progress("importing") as report:
-        imported = import_file(ds, source, thread, index=index, progress=report)
+        try:
+            imported = import_file(ds, source, thread, index=index, progress=report)
+        except TranscriptError:
+            if _is_export(source):
+                msg = (
+                    f"{source}: holds the events of a thread, which `dalsegno export` wrote; a thread is made of "
+                    "messages: export them with `--format openai`, nothing was written."
+                )
+                raise TranscriptError(msg) from None
+            raise
     if frame.out.as_json:
         frame.out.document(imported)
         return
     frame.out.show(
         shown(
-            f"{imported.format}: {imported.messages:,} messages, {imported.events:,} events, "
-            f"{imported.checkpoints:,} checkpoints in thread {imported.thread_id}"
+            f"{imported.format}: {counted(imported.messages, 'message')}, {counted(imported.events, 'event')}, "
+            f"{counted(imported.checkpoints, 'checkpoint')} in thread {imported.thread_id}"
         )
     )
     frame.out.note(f"Look at it: {frame.proposal('show', thread)}")
+
+
+def _is_export(source: str) -> bool:
+    """Whether a file that cannot be imported begins with an event as `export` writes it."""
+    try:
+        with Path(source).open(encoding="utf-8") as stream:
+            first = json.loads(stream.readline())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and {"seq", "coordinate", "payload"} <= first.keys()
 
 
 def export(
@@ -87,7 +107,7 @@ def export(
 ) -> None:
     """Write a thread as JSON lines (one event a line) or as OpenAI chat messages (one document)."""
     ascii_only = output is None and frame.out.ascii_only
-    with frame.connect() as ds, _target(frame, output) as write:
+    with frame.connect(thread) as ds, _target(frame, output) as write:
         if fmt is Format.OPENAI:
             write(as_json(_chat(ds, thread), indent=2, ascii_only=ascii_only) + "\n")
             return
@@ -129,7 +149,7 @@ def _target(frame: Frame, output: Path | None) -> Iterator[Callable[[str], None]
         target = output.resolve()
         draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
-            with draft.open("x", encoding="utf-8") as stream:
+            with _drafted(draft, output) as stream:
                 yield _writer(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -138,6 +158,15 @@ def _target(frame: Frame, output: Path | None) -> Iterator[Callable[[str], None]
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _drafted(draft: Path, output: Path) -> TextIO:
+    """Open the draft; what is wrong with it is said of the file that was asked for."""
+    try:
+        return draft.open("x", encoding="utf-8")
+    except OSError as error:
+        error.filename = str(output)
+        raise
 
 
 def _writer(stream: TextIO) -> Callable[[str], None]:
