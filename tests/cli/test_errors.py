@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
@@ -30,6 +31,8 @@ CASES = [
     (("threads",), "mysql://host/db", 2, "sqlite:///"),
     (("threads",), "agents.db", 2, "sqlite:///"),
     (("threads",), "sqlite:///{tmp}/nowhere.db", 7, "nowhere.db"),
+    (("threads",), "sqlite:///{tmp}/nowhere.db", 7, "with `dalsegno import`"),
+    (("import", "{tmp}/two.json", "--thread", "t-9"), "{url}", 2, "choose one with --index from 0 to 1"),
     (("threads",), "sqlite:///{tmp}/no/such/folder.db", 7, "folder.db"),
     (("threads",), "sqlite:///{tmp}", 7, ""),
     (("threads",), "sqlite:///{tmp}/text.db", 7, "text.db"),
@@ -59,6 +62,7 @@ CASES = [
 @pytest.mark.parametrize(("words", "store", "code", "place"), CASES, ids=lambda value: str(value)[:60])
 def test_an_error_is_one_line_and_a_code(run, url, tmp_path, words, store, code, place):
     (tmp_path / "text.db").write_text("no database and no transcript")
+    (tmp_path / "two.json").write_text(json.dumps([{"messages": [{"role": "user", "content": "hi"}]}] * 2))
     run("export", "t-1", "-o", tmp_path / "events.jsonl")
     names = {"tmp": tmp_path, "url": url}
     answer = run(*(word.format(**names) for word in words), store=store and store.format(**names))
@@ -116,6 +120,16 @@ def test_a_hostile_thread_id_in_an_error_is_text(run):
     assert answer.code in {2, 3}
     assert "\x1b" not in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_the_next_step_for_a_deleted_thread_is_a_programs(run, url, tmp_path):
+    (tmp_path / "chat.json").write_text(json.dumps([{"role": "user", "content": "hi"}]))
+    with dalsegno.connect(url) as ds:
+        ds.threads.delete("t-1")
+    answer = run("import", tmp_path / "chat.json", "--thread", "t-1")
+    assert answer.code != 0
+    assert "create=" not in answer.err
+    assert "ds.threads.reopen()" not in answer.err
 
 
 def test_debug_shows_where(run):
