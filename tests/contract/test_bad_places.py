@@ -86,6 +86,7 @@ def test_a_url_that_is_no_text_is_misuse(url):
 )
 def test_a_url_the_driver_cannot_read_is_misuse_and_keeps_the_password(rest):
     assert "secret-word" not in refusal(f"postgresql://me:secret-word@{rest}", Misuse)
+    assert "secret-word" not in refusal(f"postgresql://me:secret-word%zz@{rest}", Misuse)
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,25 @@ def test_time_travel_into_a_nested_subgraph(ds):
     assert ds.threads.check().clean
 
 
+def test_a_checkpoint_copied_beside_itself_has_its_own_values(ds):
+    results = []
+    for saver in savers(ds):
+        builder = StateGraph(State)
+        for name, following in (("one", "two"), ("two", "three"), ("three", "__end__")):
+            builder.add_node(name, lambda state, name=name: {"log": [f"{name} " + "word " * 60]})
+            builder.add_edge(name, following)
+        builder.add_edge(START, "one")
+        graph = builder.compile(checkpointer=saver)
+        graph.invoke({"log": ["in"]}, CONFIG)
+        (past,) = [each for each in graph.get_state_history(CONFIG) if each.next == ("three",)]
+        copied = graph.update_state(past.config, None, as_node="__copy__")
+        answer = graph.invoke(None, copied)
+        results.append((answer, [(each.values, each.next) for each in graph.get_state_history(CONFIG)]))
+    assert results[0] == results[1]
+    assert len(results[1][0]["log"]) == 4
+    assert ds.threads.check().clean
+
+
 # --- fan-out
 
 

@@ -114,6 +114,16 @@ def test_a_put_repeated_after_an_unclear_answer_changes_nothing(ds, put, checkpo
     assert ds.threads.check().clean
 
 
+def test_an_id_that_is_taken_is_not_put_under_another_parent(ds, put, checkpoint):
+    first = put(ds, "t", log=[])
+    second = put(ds, "t", first, log=["second"])
+    made = checkpoint(second["configurable"]["checkpoint_id"], log=["elsewhere"])
+    with pytest.raises(HeadMoved):
+        ds.checkpointer.put(second, made, {"step": 2}, {"log": 3})
+    assert ds.threads.state("t") == {"log": ["second"]}
+    assert ds.threads.check().clean
+
+
 def test_the_second_of_two_users_of_one_head_through_two_connections_is_told(store_url, put):
     if store_url == "memory://":
         pytest.skip("a database in memory has one connection")
