@@ -99,7 +99,7 @@ def test_help_names_every_command(words, monkeypatch, capsys):
         main()
     assert not ended.value.code
     out = capsys.readouterr().out
-    for command in ("demo", "import", "threads", "show", "checkpoints", "state", "diff", "check", "export"):
+    for command in ("demo", "import", "threads", "show", "search", "checkpoints", "state", "diff", "check", "export"):
         assert f"  {command}  " in out
 
 
@@ -136,6 +136,8 @@ def test_the_demo_holds_and_leaves_its_thread_in_the_store_that_was_named(tmp_pa
         "before the node did anything",
         "finished siblings kept refund",
         "#12 model",
+        "tool send_email, for message 14;",
+        "as a SQLite file",
         "identical in role, content and calls",
         "ran again when finished none",
         "each of them once",
@@ -146,7 +148,7 @@ def test_the_demo_holds_and_leaves_its_thread_in_the_store_that_was_named(tmp_pa
         assert expected in " ".join(done.stdout.decode().split())
     assert list((tmp_path / "tmp").iterdir()) == []
     (thread,) = run("threads", "--json", store=store).json
-    assert f"dalsegno show {thread['thread_id']}" in done.stderr.decode()
+    assert f"dalsegno show {thread['thread_id']} --store {store}" in done.stderr.decode()
     assert len(run("show", thread["thread_id"], "--json", store=store).json["events"]) == 32
     assert run("check", store=store).code == 0
 

@@ -1,7 +1,7 @@
 """`dalsegno demo`: kill a conversation, pick it up in a new process, and show what is left to wish for.
 
 The exit code is the verdict: 0 when the conversation ended as if nobody had touched it and nothing that had finished
-ran again, 1 when not.
+ran again, 1 when not. A person reads messages counted from 1, as events are; JSON holds positions from 0.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def _killed(outcome: Outcome, transcript: Path) -> Iterator[_Fact]:
     what = f"tool {moment.tool}" if moment.tool else moment.node
     yield _fact("transcript", f"{transcript.name}, {outcome.messages_expected} messages")
     yield _fact("SIGKILL at kill point", f"{moment.number} of {outcome.moments} (--kill-at)", "red")
-    yield _fact("node", f"{what}, for message {moment.position}; turn {moment.turn}, superstep {outcome.killed_step}")
+    yield _fact(
+        "node", f"{what}, for message {moment.position + 1}; turn {moment.turn}, superstep {outcome.killed_step}"
+    )
     yield _fact("moment", PHASES[moment.phase])
 
 
@@ -156,7 +158,7 @@ def _executions(frame: Frame, outcome: Outcome) -> Table:
     for position, runs in sorted(by_place.items()):
         first, second = runs.get(1), runs.get(2)
         one = next(iter(runs.values()))
-        table.add_row(shown(str(position)), shown(one.tool or one.node), _first(first), _second(first, second))
+        table.add_row(shown(str(position + 1)), shown(one.tool or one.node), _first(first), _second(first, second))
     return table
 
 
@@ -182,7 +184,7 @@ def _compared(outcome: Outcome) -> Iterator[_Fact]:
     yield _fact(
         "messages",
         f"{outcome.messages} and {outcome.messages_expected}: "
-        + ("identical in role, content and calls" if difference is None else f"they part at message {difference}"),
+        + ("identical in role, content and calls" if difference is None else f"they part at message {difference + 1}"),
         good if difference is None else bad,
     )
     yield _fact(
@@ -192,7 +194,9 @@ def _compared(outcome: Outcome) -> Iterator[_Fact]:
     )
     again, lost = outcome.finished_again, outcome.lost
     yield _fact("ran again when finished", _listed(one.tool or one.node for one in again), bad if again else good)
-    yield _fact("finished and lost", _listed(f"{node} ({position})" for node, position in lost), bad if lost else good)
+    yield _fact(
+        "finished and lost", _listed(f"{node} ({position + 1})" for node, position in lost), bad if lost else good
+    )
     yield from _effects(outcome)
     yield from _bytes(outcome)
 
@@ -215,7 +219,7 @@ def _effects(outcome: Outcome) -> Iterator[_Fact]:
 
 def _bytes(outcome: Outcome) -> Iterator[_Fact]:
     ours, theirs = outcome.stored, outcome.stored_by_langgraph
-    yield _fact("stored by dalsegno", _grown(ours))
+    yield _fact("stored by dalsegno", f"{_grown(ours)}, as a SQLite file")
     if theirs is None:
         yield _fact("stored by LangGraph", "not measured: its SQLite saver is not here (pip install 'dalsegno[demo]')")
     else:
