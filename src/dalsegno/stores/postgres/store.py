@@ -110,6 +110,7 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close every pool. One whose event loop runs elsewhere is closed there, soon after."""
+        self._leave_parents()
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
@@ -121,6 +122,7 @@ class PostgresStore:
 
     async def aclose(self) -> None:
         """Close every pool that belongs to the running loop, and the process's own."""
+        self._leave_parents()
         loop = self._apools.pop(id(asyncio.get_running_loop()), None)
         if loop is not None:
             await loop.pool.close()
@@ -168,6 +170,7 @@ class PostgresStore:
             if alone or connection.closed:
                 raise
             outcome.error = _translate(error, self._shown)
+            outcome.error.__cause__ = error
         except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
             outcome.error = error
         if not alone:
@@ -211,6 +214,7 @@ class PostgresStore:
             if alone or connection.closed:
                 raise
             outcome.error = _translate(error, self._shown)
+            outcome.error.__cause__ = error
         except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
             outcome.error = error
         if not alone:
@@ -327,8 +331,11 @@ class PostgresStore:
 
     def _alive(self) -> None:
         self._open_still()
+        self._leave_parents()
+
+    def _leave_parents(self) -> None:
+        """In a forked child: leave the parent's sessions alone, without even ending them, and begin afresh."""
         if self._pid != os.getpid():
-            # A forked child must not touch its parent's connections, not even to close them.
             self._pid = os.getpid()
             self._lock = threading.Lock()
             self._commits = Commits(self._run_group)

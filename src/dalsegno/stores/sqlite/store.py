@@ -96,6 +96,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection; the last one to close a file folds its WAL back."""
+        self._leave_parents()
         with self._lock, self._idle:
             self._closed = True
             for connection in (*self._readers, *([self._writer] if self._writer else [])):
@@ -140,7 +141,8 @@ class SqliteStore:
                     except sqlite3.Error as error:
                         if len(group) == 1 or not connection.in_transaction:
                             raise
-                        outcome.error = _translate(error)
+                        outcome.error = _translate(error, self.url)
+                        outcome.error.__cause__ = error
                     except Exception as error:  # noqa: BLE001 - kept as this write's own outcome and raised by its caller
                         outcome.error = error
                     if len(group) > 1:
@@ -215,8 +217,11 @@ class SqliteStore:
 
     def _alive(self) -> None:
         self._open_still()
+        self._leave_parents()
+
+    def _leave_parents(self) -> None:
+        """In a forked child: leave the parent's connections alone, without even closing them, and begin afresh."""
         if self._pid != os.getpid() and self._path is not None:
-            # A forked child must not touch its parent's connections, not even to close them.
             self._pid = os.getpid()
             self._lock, self._idle = threading.RLock(), threading.Lock()
             self._commits = Commits(self._run_group)
