@@ -8,6 +8,7 @@ the list of what the child said until then.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import select
@@ -15,13 +16,14 @@ import signal
 import sys
 import time
 import traceback
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import graphs
 
 from dalsegno.connect import open_store
-from dalsegno.testing import OPERATIONS, FaultyStore, Kill, connect_over, prepare, snapshot
+from dalsegno.testing import OPERATIONS, FaultyStore, Kill, Sleep, connect_over, prepare, snapshot
 
 Say = Any
 
@@ -72,7 +74,50 @@ def write_many(say: Say, *, url: str, thread: str, first: int, count: int) -> No
     ds.close()
 
 
-JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many)}
+def hold_lock(say: Say, *, url: str, thread: str, hold: float) -> None:
+    """Append a note, standing still for a while in the middle of it, with every lock of the transaction held."""
+
+    def stand(point: Any) -> None:
+        say("held")
+        Sleep(timedelta(seconds=hold))(point)
+
+    store = FaultyStore(open_store(url))
+    ds = connect_over(store)
+    store.arm(4, stand)
+    say(ds.journal.append(thread, "note", "holder", "held").seq)
+    ds.close()
+
+
+def forks(say: Say, *, url: str, thread: str) -> None:
+    """Write before a fork, in the child and in the parent after it, in turns, on what was opened before."""
+    ds = connect_over(open_store(url))
+    ds.journal.append(thread, "note", "parent", "before")
+    ds.journal.read(thread)
+    for number in range(3):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                ds.journal.append(thread, "note", "child", f"child {number}")
+                status = 0 if len(ds.journal.read(thread)) == 2 + 2 * number else 2
+                gc.collect()
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(pid, 0)
+        say(os.waitstatus_to_exitcode(status))
+        ds.journal.append(thread, "note", "parent", f"parent {number}")
+    pid = os.fork()
+    if pid == 0:
+        ds.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    say([event.text for event in ds.journal.read(thread)])
+    pool = getattr(ds.store_backend, "_pool", None)
+    say(0 if pool is None else pool.get_stats().get("returns_bad", 0))
+    ds.close()
+
+
+JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many, hold_lock, forks)}
 
 
 def _child(order: dict[str, Any], out: int) -> None:
