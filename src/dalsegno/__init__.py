@@ -12,7 +12,7 @@ dalsegno.resume(graph, "thread-1")
 from dalsegno import errors
 from dalsegno.connect import Dalsegno, connect
 from dalsegno.core.codec import register, register_module, register_types
-from dalsegno.core.journal import Event, Kind
+from dalsegno.core.journal import Event, Kind, Undecoded
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
 
@@ -25,6 +25,7 @@ __all__ = [
     "Migration",
     "Rename",
     "StateSchema",
+    "Undecoded",
     "afork",
     "aresume",
     "connect",
