@@ -5,7 +5,10 @@ from __future__ import annotations
 import shlex
 import uuid
 
+import pytest
+
 import dalsegno
+from dalsegno.cli.frame import without_password
 
 
 def test_an_id_is_never_broken(run, tmp_path):
@@ -41,6 +44,12 @@ def test_a_proposed_command_is_whole_and_on_one_line(run, url):
     assert proposed == [*expected, "--store", url, "--tenant", "default"]
     (event,) = run(*proposed[1:-4], "--json").json["events"]
     assert event["seq"] == 2
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:s3cret@h/db", "postgresql://u:x@s3c/ret@h/db", "postgresql://h/db?password=s3cret&x=1"])  # fmt: skip
+def test_a_password_is_not_proposed(url):
+    assert "s3c" not in without_password(url)
+    assert without_password("sqlite:////x/a:b@c.db") == "sqlite:////x/a:b@c.db"
 
 
 def test_what_the_environment_gives_is_not_repeated(run, url):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import dalsegno
 
-__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "options"]
+__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "options", "without_password"]
 
 EXIT_CODES: Final[dict[type[Exception], int]] = {
     Misuse: 2,
@@ -61,7 +61,7 @@ _USER = typer.Option("--user", metavar="NAME", help="Only this user's threads (o
 _JSON = typer.Option("--json", help="One JSON document on standard output, for programs.")
 _DEBUG = typer.Option("--debug", help="Show where an error was raised.")
 
-_PASSWORD: Final = re.compile(r"(://[^/?#@:]*:)[^/?#@]*(?=@)|(?<=[?&])(password=)[^&]*")
+_PASSWORD: Final = re.compile(r"(^postgres\w*://[^:@]*:).*(?=@)|(?<=[?&])(password=)[^&]*")
 
 _OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
     "store": (Annotated[str | None, _STORE], None),
@@ -150,7 +150,7 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
                         word
                         for key, value in given_words.items()
                         if value
-                        for word in (f"--{key}", _PASSWORD.sub(r"\1\2***", value))
+                        for word in (f"--{key}", without_password(value))
                     ),
                     out=Output(as_json=_given(context, given, "as_json")),
                 )
@@ -189,6 +189,11 @@ def options(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def without_password(text: str) -> str:
+    """A database's URL with its password blotted out; any other text as it is."""
+    return _PASSWORD.sub(r"\1\2***", text)
 
 
 def exit_code_of(error: Exception) -> int:
