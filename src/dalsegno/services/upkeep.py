@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of, places_of
+from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
@@ -241,7 +241,9 @@ def sweep(row: ThreadRow) -> Op[None]:
 
 def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
     """Every item and blob that checkpoints, writes and events of a thread point to, directly or not."""
-    reach = _Reach()
+    rows = yield Step("items_all", row.key)
+    bodies = {(lane, pos): body for lane, pos, _, body in rows}
+    reach = _Reach(bodies)
     for columns in (yield Step("checkpoints_all", row.key)):
         for pos in columns[5:8]:
             reach.place((POOL, pos) if pos is not None else None)
@@ -252,16 +254,15 @@ def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
         reach.tree(orjson.loads(body))
     for columns in (yield Step("events_all", row.key)):
         reach.place((columns[7], columns[8]))
-    if reach.front:
-        rows = yield Step("items_all", row.key)
-        reach.follow({(lane, pos): body for lane, pos, _, body in rows})
+    reach.follow()
     return reach.live, reach.blobs
 
 
 class _Reach:
-    """A walk along everything that is pointed to."""
+    """A walk along everything that is pointed to; a range longer than all there is names no more than all there is."""
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: Mapping[Place, str | bytes]) -> None:
+        self._bodies = bodies
         self.live: set[Place] = set()
         self.blobs: set[bytes] = set()
         self.front: list[Place] = []
@@ -285,12 +286,18 @@ class _Reach:
     def tree(self, tree: Any) -> None:
         ranges: list[Range] = []
         needs_of(tree, ranges, self.blobs)
-        for place in places_of(ranges):
-            self.place(place)
+        for lane, first, last in ranges:
+            if last - first < len(self._bodies):
+                for pos in range(first, last + 1):
+                    self.place((lane, pos))
+            else:
+                for place in self._bodies:
+                    if place[0] == lane and first <= place[1] <= last:
+                        self.place(place)
 
-    def follow(self, bodies: Mapping[Place, str | bytes]) -> None:
+    def follow(self) -> None:
         while self.front:
-            body = bodies.get(self.front.pop())
+            body = self._bodies.get(self.front.pop())
             if body is not None and ('"$' if isinstance(body, str) else b'"$') in body:  # type: ignore[operator]
                 self.tree(orjson.loads(body))
 
