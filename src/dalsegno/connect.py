@@ -74,7 +74,13 @@ def open_store(url: str, *, create: bool = True) -> Store:
     if not _is_text(url):
         msg = f"a database is named by a URL, not by {type(url).__name__}; such as sqlite:///agents.db"
         raise Misuse(msg)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = None  # its message may hold the password
+    if parts is None:
+        msg = f"{_shown(url)}: not a URL; quote special characters in user and password (%5B for [, %5D for ])"
+        raise Misuse(msg)
     options = dict(parse_qsl(parts.query))
     if parts.scheme == "memory":
         from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
