@@ -33,6 +33,7 @@ from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.caller import calling_channels, calling_loop
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
+from dalsegno.langgraph.going import Going
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
@@ -72,6 +73,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._store = store
         self._scope = scope
         self._memo = Memo()
+        self._going = Going()
         authors = Authors()
         self._requests = Requests(self._memo, authors, schema)
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
@@ -95,9 +97,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         return self._hand_out(config, found, loop)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Async face of `get_tuple`."""
+        """Async face of `get_tuple`; it waits for what a cancelled run of this process has begun to write."""
         loop = calling_loop()
         self._classes.learn(calling_channels())
+        conf = conf_of(config)
+        if not conf.get("checkpoint_ns"):
+            await self._going.over(self._scope().tenant, thread_name(conf.get("thread_id")))
         found = await self._store.arun(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
@@ -215,9 +220,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             config, checkpoint, metadata, new_versions, calling_loop(), by_graph=calling_channels() is not None
         )
         scope = self._scope()
-        done = await self._store.arun(
-            lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)
-        )
+        with self._going.write(scope.tenant, request.thread):
+            done = await self._store.arun(
+                lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)
+            )
         return self._requests.stored(request, marks, done)
 
     def put_writes(
@@ -247,9 +253,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Async face of `put_writes`."""
         request = self._requests.writes(config, writes, task_id, task_path)
         scope = self._scope()
-        await self._store.arun(
-            lambda: pending.put_writes(scope, request), write=True, key=(scope.tenant, request.thread)
-        )
+        with self._going.write(scope.tenant, request.thread):
+            await self._store.arun(
+                lambda: pending.put_writes(scope, request), write=True, key=(scope.tenant, request.thread)
+            )
 
     def put_history(self, make: Callable[[], Iterator[Recorded]]) -> int:
         """Store a recorded history, all or none: checkpoints oldest first, each with its pending writes.
