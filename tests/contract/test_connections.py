@@ -113,9 +113,11 @@ async def test_a_kill_in_the_commit_itself_is_told_as_an_unknown_outcome(postgre
     async with dalsegno.connect(postgres_url) as ds:
         ds.journal.append("t", "note", "someone", "first")
         with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute("CREATE SEQUENCE deaths")  # counts on although its transaction is lost: only the first dies
             admin.execute(
-                "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS "
-                "$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN NULL; END $$"
+                "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                "IF nextval('deaths') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); END IF; "
+                "RETURN NULL; END $$"
             )
             admin.execute(
                 "CREATE CONSTRAINT TRIGGER die AFTER INSERT ON ds_events DEFERRABLE INITIALLY DEFERRED "
