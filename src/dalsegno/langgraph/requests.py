@@ -114,8 +114,8 @@ class Requests:
         parent: str | None = conf.get("checkpoint_id")
         source, step, run, rest = split_metadata(metadata_with(config, metadata))
         work = _Values(self._memo.held(thread, ns, parent), self._authors.of(thread, parent), Plan())
-        # A copy has the values of another checkpoint than its parent; a parent of another schema version, another form.
-        compare = parent is None or metadata.get("source") == "fork" or (self._schema is not None and ns == "")
+        # A copy has the values of another checkpoint than its parent.
+        compare = parent is None or metadata.get("source") == "fork"
         with collector_paused():
             for name, value in checkpoint["channel_values"].items():
                 work.add(name, value, is_new=compare or name in new_versions)
