@@ -8,6 +8,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import EXCLUDED_METADATA_KEYS
 
+from dalsegno.errors import Misuse
+
 __all__ = ["FENCE", "FORK", "conf_of", "config_of", "fence_of", "metadata_with"]
 
 FORK = "__dalsegno_fork"
@@ -23,9 +25,16 @@ def conf_of(config: RunnableConfig) -> dict[str, Any]:
 
 
 def fence_of(conf: Mapping[str, Any]) -> int | None:
-    """The fencing token a run writes under, if any."""
+    """The fencing token a run writes under, if any.
+
+    Raises:
+        Misuse: what stands there is no token; taken for none, it would write over a lease that has run out.
+    """
     fence = conf.get(FENCE)
-    return fence if isinstance(fence, int) else None
+    if fence is not None and type(fence) is not int:
+        msg = f"{FENCE}={fence!r}: write under a lease's own token, as lease.config has it"
+        raise Misuse(msg)
+    return fence
 
 
 def config_of(thread_id: str, ns: str, checkpoint_id: str, *, forks: bool = False) -> RunnableConfig:

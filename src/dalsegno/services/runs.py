@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
-from dalsegno.errors import LeaseLost, Misuse
+from dalsegno.errors import LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
 from dalsegno.services.threads_row import Scope, lock_thread
 
 __all__ = ["acquire", "release", "renew"]
@@ -43,10 +43,10 @@ def renew(scope: Scope, name: str, holder: str, token: int, ttl: timedelta) -> O
 
 
 def release(scope: Scope, name: str, token: int) -> Op[None]:
-    """Let a lease go; one that is gone already is fine."""
+    """Let a lease go; one that is gone already is fine, with its thread or without."""
     try:
         row = yield from lock_thread(scope, name, create=False, fence=token)
-    except LeaseLost:
+    except (LeaseLost, ThreadDeleted, ThreadNotFound):
         return
     yield Step("thread_lease", {**row.key, "fence": token, "holder": None, "until": None})
 
