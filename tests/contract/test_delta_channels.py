@@ -62,7 +62,7 @@ def shown(snapshot: Any) -> Any:
 
 
 def test_two_hundred_and_fifty_turns_end_as_with_the_in_memory_saver(ds, store_url):
-    turns = range(250 if store_url.startswith("sqlite") else 90)  # the same code: one store goes the whole way
+    turns = range(250 if store_url.startswith("sqlite") else 45)  # the same code: one store goes the whole way
     ours, stock = graph_of(ds.checkpointer), graph_of(InMemorySaver())
     assert say(ours, turns) == say(stock, turns)
     assert shown(ours.get_state(CONFIG)) == shown(stock.get_state(CONFIG))

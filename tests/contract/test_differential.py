@@ -280,7 +280,11 @@ class Talker:
         return self.run(Command(goto="extra", update={"log": [f"goto {self.turn}"]}), durability)
 
 
-@pytest.mark.parametrize("first", range(0, 12, 4))
+@pytest.mark.parametrize(
+    ("store_url", "first"),
+    [("memory", 0), ("memory", 4), ("memory", 8), ("sqlite", 4), ("postgres", 0), ("postgres", 8)],
+    indirect=["store_url"],
+)
 def test_random_conversations_go_as_with_the_in_memory_saver(store_url, first):
     with dalsegno.connect(store_url, on_input_over_unfinished="allow") as ds:
         for seed in range(first, first + 4):
