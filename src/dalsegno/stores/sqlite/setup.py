@@ -3,24 +3,41 @@
 Rules of this module:
 
 * A fresh file gets the whole schema in one transaction; any number of processes may open it at once.
-* An older format is upgraded step by step, in one transaction; a newer one is refused untouched.
+* An older format is upgraded step by step, in one transaction; a newer one is refused untouched. A file is looked at
+  through a connection that may only read, since the last one to close a file that it may write folds its log back.
 * A file with other people's tables is fine: ours all begin with `ds_` (and one view, `graph_checkpoints`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
+from pathlib import Path
+from urllib.parse import quote
 
 from dalsegno import errors
 from dalsegno.stores.statements import load_script, migrations
 
-__all__ = ["FORMAT", "prepare"]
+__all__ = ["FORMAT", "look", "prepare"]
 
 FORMAT = 1
 _PACKAGE = "dalsegno.stores.sqlite"
 _PAGE_BYTES = 8192
 """Pages hold several messages each; at 4 KB, rows of a kilobyte and a half would waste a third of every page."""
+
+
+def look(path: Path, *, create: bool) -> None:
+    """Refuse a file that is there and is not for this program, before anything can change it.
+
+    Raises:
+        SchemaNewer: written by a newer version.
+        NotADatabase: it holds nothing of dalsegno's and `create` is False.
+        sqlite3.Error: the file cannot be used; the caller translates it.
+    """
+    place = f"file:{quote(str(path.absolute()))}?mode=ro"
+    with contextlib.closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
+        _refuse(_format_of(connection), create=create)
 
 
 def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = True) -> None:
@@ -34,9 +51,7 @@ def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = T
     found = _format_of(connection)
     if found == FORMAT:
         return
-    if found is None and not create:
-        msg = "this SQLite file holds no dalsegno tables; nothing was changed. Check the path"
-        raise errors.NotADatabase(msg)
+    _refuse(found, create=create)
     if not in_memory:
         if found is None:
             connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -57,6 +72,12 @@ def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = T
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _refuse(found: int | None, *, create: bool) -> None:
+    if found is None and not create:
+        msg = "this SQLite file holds no dalsegno tables; nothing was changed. Check the path"
+        raise errors.NotADatabase(msg)
 
 
 def _format_of(connection: sqlite3.Connection) -> int | None:

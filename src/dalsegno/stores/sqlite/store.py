@@ -16,7 +16,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from dalsegno import errors
 from dalsegno.contracts import Batch, OpFactory, Rows, Step
 from dalsegno.stores.commits import Commits, Outcome, settled
 from dalsegno.stores.drive import drive
-from dalsegno.stores.sqlite.setup import prepare
+from dalsegno.stores.sqlite.setup import look, prepare
 from dalsegno.stores.statements import load_statements
 
 __all__ = ["SqliteStore"]
@@ -245,6 +245,9 @@ def _check_place(path: Path, *, create: bool) -> None:
     if head and head != b"SQLite format 3\x00":
         msg = f"{path} is not an SQLite database; nothing was changed. Check the path"
         raise errors.NotADatabase(msg)
+    if head:
+        with suppress(sqlite3.Error, UnicodeDecodeError):  # what else is wrong with it, opening it will tell
+            look(path, create=create)
 
 
 def _head_of(path: Path, *, create: bool) -> bytes:
