@@ -69,7 +69,7 @@ class Operation:
 
 _BEGAN = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
 _LONG = "The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。" * 6
-_IMAGE = "iVBORw0KGgo" * 4000
+_IMAGE = "iVBORw0KGgo" * 3000
 _TABLE = {f"clause {n}": {"text": f"§{n} " + "shall ・ 应当 " * 13, "signed": n % 2 == 0} for n in range(4)}
 
 _SAID: tuple[AnyMessage, ...] = (
@@ -196,7 +196,7 @@ def _all(make: Callable[..., Operation] = _operation) -> tuple[Operation, ...]:
         make("prune", "checkpointer", "prune", [SONG]),
         make("prune all", "checkpointer", "prune", [SONG], settings={"strategy": "delete"}),
         make("lease", "runs", "lease", SONG, settings={"holder": "first"}, again="refused"),
-        make("reopen", "threads", "reopen", GONE, threads=(GONE,), twin=False),
+        make("reopen", "threads", "reopen", GONE, threads=(GONE,)),
     )  # fmt: skip
 
 
