@@ -46,9 +46,6 @@ def connect(
         Misuse: the URL or an argument is wrong.
         NotADatabase, SchemaNewer, StoreUnavailable: the database cannot be used.
     """
-    if not _is_a(url, str):
-        msg = f"the url is text such as 'sqlite:///agents.db', not {type(url).__name__}; put sqlite:/// before a path"
-        raise Misuse(msg)
     if schema is not None and not _is_a(schema, StateSchema):
         msg = f"schema is a dalsegno.StateSchema, not {type(schema).__name__}"
         raise Misuse(msg)

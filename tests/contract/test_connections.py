@@ -220,10 +220,6 @@ async def test_one_object_serves_several_event_loops_and_threads(store_url):
     async def turn(name: str) -> None:
         for n in range(3):
             await ds.journal.aappend(name, "note", "someone", str(n))
-        if name != "main":
-            loops = getattr(ds.store_backend, "_apools", None)
-            if loops is not None:
-                await loops.pop(asyncio.get_running_loop()).pool.close()
 
     threads = [threading.Thread(target=lambda name=name: asyncio.run(turn(name))) for name in "ab"]
     for each in threads:
