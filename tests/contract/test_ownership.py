@@ -13,6 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 
 import dalsegno
+from dalsegno.errors import HeadMoved
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
@@ -179,7 +180,7 @@ def test_one_object_in_two_channels_or_twice_in_a_list_is_two_values(ds, put):
 
 
 @pytest.mark.parametrize("how", ["pruned", "deleted"])
-def test_a_list_is_stored_whole_when_its_parent_went_meanwhile(ds, how):
+def test_a_run_whose_parent_went_meanwhile_is_told_instead_of_losing_half_a_list(ds, how):
     def node(state: Any) -> Any:
         if len(state["messages"]) > 1:
             if how == "pruned":
@@ -191,9 +192,9 @@ def test_a_list_is_stored_whole_when_its_parent_went_meanwhile(ds, how):
 
     graph = compiled(ds, node)
     graph.invoke({"messages": [HumanMessage("one")]}, CONFIG, durability="sync")
-    answer = graph.invoke({"messages": [HumanMessage("two")]}, CONFIG, durability="sync")
-    assert [message.content for message in graph.get_state(CONFIG).values["messages"]] == ["one", "done", "two", "done"]
-    assert graph.get_state(CONFIG).values == answer
-    again = ds.checkpointer.get_tuple(CONFIG).checkpoint["channel_values"]["messages"]
-    assert again == answer["messages"]
+    with pytest.raises(HeadMoved, match=r"the head is \(none\) now"):
+        graph.invoke({"messages": [HumanMessage("two")]}, CONFIG, durability="sync")
+    assert ds.checkpointer.get_tuple(CONFIG) is None
+    assert len(graph.invoke({"messages": [HumanMessage("three")]}, CONFIG, durability="sync")["messages"]) == 2
+    assert len(ds.threads.state("t")["messages"]) == 2
     assert ds.threads.check().clean
