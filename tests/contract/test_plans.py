@@ -37,6 +37,8 @@ def test_a_statement_of_a_turn_goes_straight_to_its_rows(name):
     store.close()
     assert any(HOT[name] in line for line in plan), plan
     whole = [
-        line for line in plan if re.search(r"(SCAN (?!d |m |r |l |json_each|CONSTANT))|\(tenant=\? AND thread=\?\)", line)
+        line
+        for line in plan
+        if re.search(r"(SCAN (?!d |m |r |l |json_each|CONSTANT))|\(tenant=\? AND thread=\?\)", line)
     ]
     assert not whole, plan
