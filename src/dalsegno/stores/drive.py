@@ -1,7 +1,7 @@
 """The two drivers: what turns an operation's steps into statements, waiting or awaiting.
 
-An operation may catch an error a step raised (it is thrown into the generator where it stands), so that one body
-decides what a broken step means.
+An error of a step ends the operation: it is closed where it stands, so that its `finally` runs, and the error goes to the
+transaction around it.
 """
 
 from __future__ import annotations
