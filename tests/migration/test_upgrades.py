@@ -25,7 +25,8 @@ import dalsegno
 url, store, what, count = sys.argv[1:5]
 setup = importlib.import_module(f"dalsegno.stores.{store}.setup")
 released = setup.migrations(setup._PACKAGE)
-further = (setup.FORMAT + 1, "ALTER TABLE ds_threads ADD COLUMN mood text;\\nUPDATE ds_threads SET mood = 'calm';\\n")
+slow = "SELECT pg_sleep(0.5);\\n" if store == "postgres" else ""  # so that others come while it is under way
+further = (setup.FORMAT + 1, slow + "ALTER TABLE ds_threads ADD COLUMN mood text;\\nUPDATE ds_threads SET mood = 'calm';\\n")
 
 def dying(package):
     for number, script in (*released, *([further] if what == "upgrade" else [])):
