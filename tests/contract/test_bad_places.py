@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -216,23 +217,24 @@ for url in sys.argv[1:]:
 """
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter; pytest closes its own to others, whenever one of its processes starts."""
+    with tempfile.TemporaryDirectory(prefix="dalsegno-open-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else, who may not read everything")
-def test_a_file_that_may_not_be_read_or_written_says_so(tmp_path):
-    files = {name: tmp_path / name / "agents.db" for name in ("secret", "frozen", "hidden")}
+def test_a_file_that_may_not_be_read_or_written_says_so(open_folder):
+    files = {name: open_folder / name / "agents.db" for name in ("secret", "frozen", "hidden")}
     for file in files.values():
         file.parent.mkdir()
         with dalsegno.connect(f"sqlite:///{file}") as ds:
             ds.journal.append("t", "note", "someone", "first")
     before = {name: file.read_bytes() for name, file in files.items()}
-    for each in tmp_path.parents[:-2]:
-        each.chmod(each.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
-    for folder, mode in (
-        (tmp_path, 0o755),
-        (tmp_path / "secret", 0o755),
-        (tmp_path / "frozen", 0o755),
-        (tmp_path / "hidden", 0o700),
-    ):
-        folder.chmod(mode)
+    for name, mode in (("secret", 0o755), ("frozen", 0o755), ("hidden", 0o700)):
+        files[name].parent.chmod(mode)
     files["secret"].chmod(0o600)
     files["frozen"].chmod(0o644)
     done = subprocess.run(
