@@ -1,7 +1,7 @@
 """The two drivers: what turns an operation's steps into statements, waiting or awaiting.
 
-An error of a step ends the operation: it is closed where it stands, so that its `finally` runs, and the error goes to the
-transaction around it.
+An error of a step ends the operation: it is closed where it stands, so that its `finally` runs, and the error goes
+to the transaction around it.
 """
 
 from __future__ import annotations
