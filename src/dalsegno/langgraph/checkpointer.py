@@ -31,6 +31,7 @@ from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
+from dalsegno.langgraph.barriers import part_barriers
 from dalsegno.langgraph.caller import calling_channels, calling_loop
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
 from dalsegno.langgraph.going import Going
@@ -345,6 +346,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
     def get_next_version(self, current: str | float | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
         """The next version of a channel: one more than the last, also after a version written by another saver."""
+        part_barriers()
         if current is None:
             return 1
         if isinstance(current, str):
