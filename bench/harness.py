@@ -87,7 +87,7 @@ def opened(name: str) -> Iterator[Subject]:
             size_bytes = partial(sqlite_bytes, file)
             again = partial(_stock_sqlite, file) if name == "SqliteSaver" else partial(_ours, f"sqlite:///{file}")
         elif name in {"PostgresSaver", "dalsegno-postgres"}:
-            url = stack.enter_context(_database())
+            url = stack.enter_context(database())
             size_bytes = partial(postgres_bytes, url)
             again = partial(_stock_postgres if name == "PostgresSaver" else _ours, url)
         else:
@@ -156,7 +156,8 @@ def _own_server() -> str:
 
 
 @contextmanager
-def _database() -> Iterator[str]:
+def database() -> Iterator[str]:
+    """URL of an empty PostgreSQL database, dropped afterwards."""
     name = f"bench_{uuid.uuid4().hex}"
     with psycopg.connect(postgres_server(), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
