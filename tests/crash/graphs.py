@@ -74,7 +74,7 @@ def play(ds: dalsegno.Dalsegno, thread: str, log: Path, face: str, durability: s
     for _ in range(_MOST):
         state = graph.get_state(config)
         if state.tasks:
-            dalsegno.resume(graph, thread, config={"metadata": {"way": "resumed"}})
+            dalsegno.resume(graph, thread, config={"metadata": {"way": "resumed"}}, durability=durability)
             continue
         turn = _turns(state) + 1
         if turn > TURNS:
@@ -88,7 +88,7 @@ async def _aplay(graph: Any, thread: str, durability: str) -> list[list[Any]]:
     for _ in range(_MOST):
         state = await graph.aget_state(config)
         if state.tasks:
-            await dalsegno.aresume(graph, thread, config={"metadata": {"way": "resumed"}})
+            await dalsegno.aresume(graph, thread, config={"metadata": {"way": "resumed"}}, durability=durability)
             continue
         turn = _turns(state) + 1
         if turn > TURNS:

@@ -16,7 +16,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command, Durability, StateSnapshot
 
 from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
@@ -37,6 +37,7 @@ def resume(
     *,
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
+    durability: Durability | None = None,
 ) -> Any:
     """Continue a thread from its last checkpoint.
 
@@ -48,6 +49,7 @@ def resume(
             nodes finish, and a call repeated with all of them uses those that still wait.
         input: not allowed; it is here to be refused with a message that says why.
         config: further settings of the run (callbacks, metadata, recursion limit).
+        durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
 
     Returns:
         What `graph.invoke` returns.
@@ -63,7 +65,7 @@ def resume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
     snapshot = _known(graph.get_state(base), thread_id)
-    return graph.invoke(_answer(snapshot, thread_id, value, input), base)
+    return graph.invoke(_answer(snapshot, thread_id, value, input), base, durability=durability)
 
 
 async def aresume(
@@ -73,6 +75,7 @@ async def aresume(
     *,
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
+    durability: Durability | None = None,
 ) -> Any:
     """Async face of `resume`."""
     register_graph(graph)
@@ -80,7 +83,7 @@ async def aresume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
     snapshot = _known(await graph.aget_state(base), thread_id)
-    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base)
+    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base, durability=durability)
 
 
 def fork(
@@ -91,6 +94,7 @@ def fork(
     *,
     as_node: str | None = None,
     config: RunnableConfig | None = None,
+    durability: Durability | None = None,
 ) -> Any:
     """Go back to a checkpoint and on from there, on a branch of its own.
 
@@ -101,6 +105,7 @@ def fork(
         update: change of the state to start with, as `graph.update_state` takes it; None runs the same steps again.
         as_node: the node the update counts as coming from; None lets LangGraph decide.
         config: further settings of the run.
+        durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
 
     Returns:
         What `graph.invoke` returns.
@@ -114,7 +119,7 @@ def fork(
     _there(graph.get_state(base), thread_id, checkpoint_id)
     if update is not None:
         base = _merged(graph.update_state(base, update, as_node), base)
-    return graph.invoke(None, base)
+    return graph.invoke(None, base, durability=durability)
 
 
 async def afork(
@@ -125,6 +130,7 @@ async def afork(
     *,
     as_node: str | None = None,
     config: RunnableConfig | None = None,
+    durability: Durability | None = None,
 ) -> Any:
     """Async face of `fork`."""
     register_graph(graph)
@@ -132,7 +138,7 @@ async def afork(
     _there(await graph.aget_state(base), thread_id, checkpoint_id)
     if update is not None:
         base = _merged(await graph.aupdate_state(base, update, as_node), base)
-    return await graph.ainvoke(None, base)
+    return await graph.ainvoke(None, base, durability=durability)
 
 
 def _same_graph(graph: Graph, thread_id: str, waiting: Sequence[str]) -> None:
