@@ -181,7 +181,7 @@ class Threads(Face):
         """Re-read one thread, or all, and report everything that should not be, in unreadable threads too.
 
         Args:
-            thread_id: the thread; None checks all.
+            thread_id: the thread; None checks all, and what deleted threads may have left behind.
             progress: told (threads done, threads in all) after each.
         """
         names = [thread_name(thread_id)] if thread_id is not None else [thread.thread_id for thread in self.list()]
@@ -194,6 +194,8 @@ class Threads(Face):
             totals["threads"] += 1
             if progress is not None:
                 progress(done, len(names))
+        if thread_id is None:
+            totals["findings"] += self._run(inspect.check_remains)
         return Report(**totals)
 
     # --- the same for event loops

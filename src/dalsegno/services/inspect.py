@@ -31,7 +31,16 @@ from dalsegno.services.sound import BROKEN
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread
 from dalsegno.services.upkeep import reachable
 
-__all__ = ["Finding", "Thread", "Verdict", "check_thread", "get_thread", "list_threads", "thread_bytes"]
+__all__ = [
+    "Finding",
+    "Thread",
+    "Verdict",
+    "check_remains",
+    "check_thread",
+    "get_thread",
+    "list_threads",
+    "thread_bytes",
+]
 
 
 _SHOWN = 200
@@ -69,7 +78,7 @@ class Finding:
     """Something that should not be.
 
     Attributes:
-        thread_id: where.
+        thread_id: where; "" for what belongs to no thread.
         kind: one word: `dangling`, `digest`, `gap`, `json`, `orphan`, `counter`, `kind`, `unreadable`.
         place: what is wrong, such as `item 1:17` or `checkpoint 1ef…`.
         expected, found: what should stand there, and what does.
@@ -163,6 +172,22 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     yield from check.blobs()
     yield from check.orphans()
     return check.verdict
+
+
+def check_remains(scope: Scope) -> Op[list[Finding]]:
+    """What deleted threads left behind, and very long texts that no thread needs any more; neither should be there."""
+    rows = yield Step("leftovers", {"tenant": scope.tenant, "owner": scope.user})
+    findings = [
+        Finding(
+            thread_id=unpack_name(name), kind="orphan", place="a deleted thread", expected="nothing", found=f"{n} rows"
+        )
+        for name, n in rows
+    ]
+    if scope.user is None:
+        for (digest,) in (yield Step("blobs_unused", {"tenant": scope.tenant})):
+            place, needed = f"blob {bytes(digest).hex()}", "a thread that needs it"
+            findings.append(Finding(thread_id="", kind="orphan", place=place, expected=needed, found="none"))
+    return findings
 
 
 class _Check:

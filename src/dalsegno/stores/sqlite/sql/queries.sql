@@ -374,3 +374,22 @@ SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.le
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
 FROM ds_threads t
 WHERE t.tenant = :tenant AND t.name = :name;
+
+-- name: leftovers
+SELECT g.name, g.found FROM (
+  SELECT t.name AS name,
+    (SELECT count(*) FROM ds_items x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_checkpoints x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
+  FROM ds_threads t
+  WHERE t.tenant = :tenant AND t.deleted_at IS NOT NULL AND (:owner IS NULL OR t.owner = :owner)
+) g
+WHERE g.found > 0;
+
+-- name: blobs_unused
+SELECT b.digest FROM ds_blobs b
+WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
