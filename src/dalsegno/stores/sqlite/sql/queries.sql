@@ -105,6 +105,11 @@ WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c
 SELECT branch, ckpt FROM ds_checkpoints
 WHERE tenant = :tenant AND thread = :thread AND id = :id AND ns = :ns;
 
+-- name: checkpoint_anywhere
+SELECT ckpt FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread AND id = :id AND state IS NOT NULL
+ORDER BY ckpt DESC LIMIT 1;
+
 -- name: checkpoint_add
 INSERT INTO ds_checkpoints
   (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
