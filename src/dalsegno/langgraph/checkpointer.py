@@ -90,6 +90,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the head of a thread's namespace, or the checkpoint the config names; None when there is none.
 
+        What a cancelled run of this process has begun to write is waited for first, in whichever loop it goes on.
+
         Raises:
             GraphChanged: a run asks in order to go on, and its graph lacks a node that waits.
             InputOverUnfinished: a run asks in order to apply an input over waiting steps, and that is set to raise.
@@ -98,11 +100,14 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """
         loop = calling_loop()
         self._classes.learn(calling_channels())
+        conf = conf_of(config)
+        if not conf.get("checkpoint_ns"):
+            self._going.over_here(self._scope().tenant, thread_name(conf.get("thread_id")))
         found = self._store.run(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Async face of `get_tuple`; it waits for what a cancelled run of this process has begun to write."""
+        """Async face of `get_tuple`."""
         loop = calling_loop()
         self._classes.learn(calling_channels())
         conf = conf_of(config)
