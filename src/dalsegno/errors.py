@@ -116,8 +116,8 @@ class HeadMoved(Conflict):
     def __init__(self, thread_id: str, *, expected: str | None, found: str | None) -> None:
         super().__init__(
             f"thread {thread_id!r}: this writer continued from checkpoint {expected or '(none)'}, but the head is "
-            f"{found or '(none)'} now; nothing of this write was stored. Another run wrote first, or the last write of one "
-            "that was cancelled came late: load the thread again and repeat the call."
+            f"{found or '(none)'} now; nothing of this write was stored. Another run wrote first, or the last write of "
+            "one that was cancelled came late: load the thread again and repeat the call."
         )
         self.thread_id = thread_id
         self.expected = expected
