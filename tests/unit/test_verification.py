@@ -166,7 +166,9 @@ def test_an_approval_that_was_not_given_is_not_told() -> None:
     if Kind.APPROVAL not in {fact.kind for fact in facts_in(text)}:
         pytest.fail("no approval is found in a plain approval")
     assert judge.wrong_words(text, SPAN[:1]) is not None
-    assert judge.wrong_words("approve the refund, go ahead", SPAN[2:3]) is None
+    approved = "Please go ahead, I approve the refund."
+    assert judge.wrong_words(approved, SPAN[2:3]) is None
+    assert judge.wrong_words(approved, SPAN[1:3]) == (Why.NOBODY, approved)
 
 
 def test_one_line_for_everything_covers_nothing() -> None:

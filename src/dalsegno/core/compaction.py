@@ -195,6 +195,7 @@ def settle(
         after,
         last=max([summary.last, *(turn.number for turn in prepared.turns)]),
         numbers=MappingProxyType({turn.id: turn.number for turn in stay if turn.id is not None}),
+        evicted=tuple(turn.id for turn in evicted if turn.id is not None),
     )
     before_shown = count(render(summary, policy.fact_tokens, count))
     tokens_after = (

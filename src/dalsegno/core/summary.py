@@ -106,6 +106,8 @@ class Summary:
         facts: every protected fact that was said in them, verbatim, with its coordinate.
         last: the highest number that any message of the conversation has been given.
         numbers: by message id, the numbers of messages that stay below `last`.
+        evicted: ids of the messages that the newest compaction took out, those that have one. They are gone from the
+            list for room alone; nobody deleted them.
         extra: fields of a later version, kept as they were read.
     """
 
@@ -113,6 +115,7 @@ class Summary:
     facts: FactTable = field(default_factory=FactTable)
     last: int = 0
     numbers: Mapping[str, int] = field(default_factory=lambda: _NOTHING, hash=False)
+    evicted: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING, hash=False)
 
     @property
@@ -147,6 +150,7 @@ class Summary:
             "facts": self.facts.to_json(),
             "last": self.last,
             "numbers": dict(self.numbers),
+            "evicted": list(self.evicted),
         }
 
     @classmethod
@@ -166,6 +170,7 @@ class Summary:
                 facts=FactTable.from_json(rest.pop("facts")),
                 last=int(rest.pop("last")),
                 numbers=MappingProxyType({str(id_): int(at) for id_, at in rest.pop("numbers").items()}),
+                evicted=tuple(map(str, rest.pop("evicted"))),
                 extra=rest or _NOTHING,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
