@@ -9,7 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
@@ -115,6 +115,15 @@ class Compaction:
             force=force,
             count=self.count,
         )
+
+    def lacks(self, messages: Sequence[Any], prepared: Prepared) -> Callable[[Sequence[Event]], bool]:
+        """Tells of events whether one of the messages to take out is not among them."""
+
+        def lack(events: Sequence[Event]) -> bool:
+            turns = self.turns(messages, events)
+            return any(turns[at].number == 0 for at in prepared.plan.cut.evicted)
+
+        return lack
 
     def run(self, messages: Sequence[Any], summary: Summary, prepared: Prepared | None) -> Compacted:
         """Carry out what is due."""

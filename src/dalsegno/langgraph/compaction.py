@@ -89,7 +89,7 @@ def compaction_node(
         messages, summary = _read(state, messages_key, summary_key)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
-            events = originals(ds, thread_of(config), summary)
+            events = originals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
         return _update(work.run(messages, summary, due), messages_key, summary_key, removal)
 
@@ -97,7 +97,7 @@ def compaction_node(
         messages, summary = _read(state, messages_key, summary_key)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
-            events = await aoriginals(ds, thread_of(config), summary)
+            events = await aoriginals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
         return _update(await work.arun(messages, summary, due), messages_key, summary_key, removal)
 

@@ -65,7 +65,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         messages, summary = state["messages"], summary_of(state.get("summary"))
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
-            events = originals(self._ds, thread_of(get_config()), summary)
+            events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
         return _update(self._work.run(messages, summary, due))
 
@@ -74,7 +74,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         messages, summary = state["messages"], summary_of(state.get("summary"))
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
-            events = await aoriginals(self._ds, thread_of(get_config()), summary)
+            events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
         return _update(await self._work.arun(messages, summary, due))
 

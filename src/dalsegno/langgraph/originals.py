@@ -3,14 +3,18 @@
 Rules of this module:
 
 * A coordinate leads back to its event, whatever was taken out of the state.
+* A run may be ahead of its own checkpoints (LangGraph saves them beside the next step). What is due waits for the
+  journal as long as it keeps growing, half a second at most; what it still lacks then stays in the list.
 * A summary can be thrown away and written again from its events, under another policy or by another writer. It is
   never written from an older summary's words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 
@@ -32,6 +36,8 @@ __all__ = [
     "thread_of",
     "who_said",
 ]
+
+Lacks: TypeAlias = Callable[[Sequence[Event]], bool]
 
 _NOT_SAID = frozenset({Kind.DELETE, Kind.ACTION})
 
@@ -62,26 +68,63 @@ def thread_of(config: RunnableConfig) -> str:
     """
     thread = (config.get("configurable") or {}).get("thread_id")
     if not thread:
-        raise Misuse(
-            "the run has no thread_id, so the journal cannot be read; invoke the graph with one, or leave ds out."
-        )
+        raise Misuse("the run has no thread_id, so no journal can be read; invoke the graph with one, or leave ds out.")
     return str(thread)
 
 
-def originals(ds: HasJournal, thread_id: str, summary: Summary) -> list[Event]:
-    """Events of a thread that a summary does not stand for yet; none where the thread is not stored yet."""
-    try:
-        return ds.journal.read(thread_id, after=_after(summary))
-    except ThreadNotFound:
-        return []
+def originals(ds: HasJournal, thread_id: str, summary: Summary, lacks: Lacks) -> list[Event]:
+    """Events of a thread that a summary does not stand for yet; none where the thread is not stored yet.
+
+    Args:
+        ds: the open database.
+        thread_id: the thread.
+        summary: what was taken out before.
+        lacks: tells whether these events are still too few.
+    """
+    waiting = _Waiting(lacks)
+    while True:
+        try:
+            events = ds.journal.read(thread_id, after=_after(summary))
+        except ThreadNotFound:
+            events = []
+        pause = waiting.pause(events)
+        if pause is None:
+            return events
+        time.sleep(pause)
 
 
-async def aoriginals(ds: HasJournal, thread_id: str, summary: Summary) -> list[Event]:
+async def aoriginals(ds: HasJournal, thread_id: str, summary: Summary, lacks: Lacks) -> list[Event]:
     """Async face of `originals`."""
-    try:
-        return await ds.journal.aread(thread_id, after=_after(summary))
-    except ThreadNotFound:
-        return []
+    waiting = _Waiting(lacks)
+    while True:
+        try:
+            events = await ds.journal.aread(thread_id, after=_after(summary))
+        except ThreadNotFound:
+            events = []
+        pause = waiting.pause(events)
+        if pause is None:
+            return events
+        await asyncio.sleep(pause)
+
+
+class _Waiting:
+    """How long to wait for a journal that is being written."""
+
+    _PAUSES = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.2)
+    _PATIENCE = 0.04
+
+    def __init__(self, lacks: Lacks) -> None:
+        self._lacks = lacks
+        self._pauses = iter(self._PAUSES)
+        self._last = 0.0
+        self._seen = -1
+
+    def pause(self, events: Sequence[Event]) -> float | None:
+        """Seconds until the next look, or None when this one was the last."""
+        if not self._lacks(events) or (len(events) == self._seen and self._last >= self._PATIENCE):
+            return None
+        self._seen, self._last = len(events), next(self._pauses, 0.0)
+        return self._last or None
 
 
 def _after(summary: Summary) -> int:
