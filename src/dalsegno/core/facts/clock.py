@@ -58,7 +58,9 @@ _HAN = re.compile(
 _LEADS = re.compile(
     r"(?:到|在|于|是|至|每天|每日|周[一二三四五六日天]|星期[一二三四五六日天]|[日号天]|约|早|晚|改成|改为|改到|前)\s?\Z"
 )
-_FOLLOWS = re.compile(r"[\s，。,.;；!！?？、）)~-]|\Z|[前后之左到开出起来见吧吗呢的和或与去送走回下上有是会]")
+_POINTS = frozenset("建意原要内經经启啟体體评好共感优缺不问注说需")
+_COUNTS = re.compile(r"(?:[有共这那几第下列]|提出|总结)\s?\Z")
+"""Around `3点` these say that points are counted."""
 
 
 def times(reading: Reading) -> Iterator[_Found]:
@@ -169,7 +171,8 @@ def _is_time(text: str, found: re.Match[str], part: str | None) -> bool:
     leads = bool(_LEADS.search(text, max(0, start - 3), start))
     if found["u"] in "时時":
         return leads and found["h"].isascii()
-    return leads or (found["h"].isascii() and bool(_FOLLOWS.match(text, found.end())))
+    points = text[found.end() : found.end() + 1] in _POINTS or bool(_COUNTS.search(text, max(0, start - 2), start))
+    return leads or (found["h"].isascii() and not points)
 
 
 def _small(numeral: str) -> int | None:

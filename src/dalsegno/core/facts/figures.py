@@ -68,14 +68,19 @@ def figures(reading: Reading) -> Iterator[_Found]:
     """Figures of a text, as start, end, kind and value; readings may overlap."""
     low = reading.low
     reach = 0
+    size = len(low)
     for start, end in reading.runs:
         if start < reach:
             continue
-        one = _figure(low, start, end)
+        after = low[end] if end < size else "\n"
+        if after in _PLAIN_AFTER and end - start < _LONG and _is_plain(low, start, end):
+            yield start, end, Kind.NUMBER, low[start:end]
+            continue
+        one = _figure(low, start)
         if one is not None:
             yield one
             reach = one[1]
-        if low[end : end + 1] in _JOINING:
+        if after in _JOINING:
             yield from _joined(low, start)
     reach = 0
     for start, end in reading.han:
@@ -163,14 +168,20 @@ def _part(whole: str, numeral: str) -> tuple[Kind, str] | None:
     return None if not divisor else (Kind.QUANTITY, f"{shown(number)}/{shown(divisor)}")
 
 
-def _figure(low: str, start: int, end: int) -> _Found | None:
+def _is_plain(low: str, start: int, end: int) -> bool:
+    """Whether nothing but punctuation stands at either side of a number."""
+    before = low[start - 1] if start else ","
+    return (
+        before in _PLAIN_BEFORE
+        and not low[end + 1 : end + 4].isdigit()
+        and low[start] != "0"
+        and not (before == " " and low[max(0, start - 2)] in _BINDING)
+    )
+
+
+def _figure(low: str, start: int) -> _Found | None:
     """The figure at a run of digits."""
     before = low[start - 1] if start else " "
-    after = low[end] if end < len(low) else "\n"
-    if before in _PLAIN_BEFORE and after in _PLAIN_AFTER and not (after == "," and low[end + 1 : end + 4].isdigit()):
-        numeral = low[start:end]
-        if end - start < _LONG and numeral[0] != "0" and not (before == " " and low[start - 2] in _BINDING):
-            return start, end, Kind.NUMBER, numeral
     if before in _LETTERS and not (before in "dycbprs" and _BEFORE.search(low, max(0, start - 8), start)):
         return None
     found = _NUMERAL.match(low, start)
@@ -181,7 +192,7 @@ def _figure(low: str, start: int, end: int) -> _Found | None:
 
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz_")
-_PLAIN_BEFORE = frozenset(',;([{ "')
+_PLAIN_BEFORE = frozenset(",;([{ ")
 _PLAIN_AFTER = frozenset(',;])}"\n')
 _BINDING = frozenset(":=$¥€£abcdefghijklmnopqrstuvwxyz\"'*_`#-.")
 
@@ -231,7 +242,13 @@ def _with_unit(
 
 def _is_negative(low: str, start: int) -> bool:
     """Whether the hyphen before a number is a minus sign."""
-    return start > 0 and low[start - 1] == "-" and (start == 1 or low[start - 2] in _SIGN_BEFORE)
+    if not start or low[start - 1] != "-":
+        return False
+    before = low[start - 2] if start > 1 else " "
+    return before in _SIGN_BEFORE or (not before.isascii() and before.isalpha() and before not in _NO_MINUS_AFTER)
+
+
+_NO_MINUS_AFTER = frozenset(CHINESE_NUMERAL + "年月日号时点分秒元块楼层室周")
 
 
 def _currency_before(low: str, start: int) -> tuple[int, str] | None:
@@ -270,9 +287,12 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
 
 def _is_marker(low: str, start: int, end: int, number: Decimal) -> bool:
     """Whether a number only numbers an item of a list."""
-    after = low[end : end + 1]
+    after, before = low[end : end + 1], low[start - 1 : start]
+    if after == "）" or (after == ")" and before in _INLINE):
+        return number < _LONGEST_LIST and before not in ("(", "（")
     closed = after == "、" or (after in ".)．" and low[end + 1 : end + 2] in " \t*")
     return bool(after) and closed and number < _LONGEST_LIST and bool(_MARKER.search(low, max(0, start - 10), start))
 
 
+_INLINE = frozenset("：；。，、:;, \n")
 _LONGEST_LIST = 1000

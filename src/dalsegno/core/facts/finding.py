@@ -13,11 +13,13 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from itertools import chain
+from operator import itemgetter
 
+from dalsegno.core.bulk import collector_paused
 from dalsegno.core.facts import clock, days, figures, names, speech
 from dalsegno.core.facts.kinds import Fact, Kind
 from dalsegno.core.facts.places import places
-from dalsegno.core.facts.reading import read
+from dalsegno.core.facts.reading import Reading, read
 from dalsegno.core.facts.wording import commands, quotes
 
 __all__ = ["facts_in"]
@@ -58,16 +60,20 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     Returns:
         Every protected fact and every bare number. `text[fact.start:fact.end] == fact.text` for each.
     """
-    reading = read(text, _LISTENED)
+    with collector_paused():
+        reading = read(text, _LISTENED)
+        return tuple(
+            Fact(kind=kind, text=text[start:end], value=value, start=start, end=end)
+            for start, end, kind, value in sorted(_found(reading), key=itemgetter(0))
+        )
+
+
+def _found(reading: Reading) -> list[Found]:
     plain = reading.plain
     atoms = chain(
-        places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading)
+        *(places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading))
     )
-    found = [*_longest(atoms), *_longest(quotes(plain)), *_longest(commands(plain)), *speech.speech(reading)]
-    found.sort(key=lambda one: (one[0], -one[1]))
-    return tuple(
-        Fact(kind=kind, text=text[start:end], value=value, start=start, end=end) for start, end, kind, value in found
-    )
+    return [*_longest(atoms), *_longest(quotes(plain)), *_longest(commands(plain)), *speech.speech(reading)]
 
 
 def _longest(found: Iterable[Found]) -> list[Found]:

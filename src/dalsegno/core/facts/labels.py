@@ -22,35 +22,36 @@ _WINDOW = 64
 
 ID_WORDS = frozenset(
     words(
-        "id ids uid uuid number numbers num no code ref reference order orders invoice ticket case "
-        "reservation booking confirmation contract flight tracking serial account sku isbn issn doi pin "
-        "passport license licence plate gate room section article clause chapter appendix exhibit figure "
-        "table zip zipcode postcode extension ext hash key commit sha issue pr bug task record file "
-        "certificate card token username login pnr vin imei iban swift four 编号 单号 订单 订单号 合同号 "
-        "合同编号 证号 号码 卡号 账号 帐号 账户 工号 学号 票号 航班 航班号 车次 车牌 车牌号 房号 房间号 门牌 "
-        "邮编 尾号 密码 验证码 代码 流水号 序列号 型号 文号 案号 身份证 身份证号 护照 护照号 号 快递单号 "
-        "运单号 用户名 账户名 预订号 确认号 批号 条码 工单 发票 股票代码"
+        "id ids uid uuid number numbers num no code ref reference order orders invoice ticket case reservation "
+        "booking confirmation contract flight tracking serial account sku isbn issn doi pin passport license "
+        "licence plate gate room section article clause chapter appendix exhibit figure table zip zipcode "
+        "postcode extension ext hash key commit sha issue pr bug task record file certificate card token username "
+        "login pnr vin imei iban swift four 编号 单号 订单 订单号 合同号 合同编号 证号 号码 卡号 账号 帐号 账户 "
+        "工号 学号 票号 航班 航班号 车次 车牌 车牌号 房号 房间号 门牌 邮编 尾号 密码 验证码 代码 流水号 序列号 "
+        "型号 文号 案号 身份证 身份证号 护照 护照号 号 快递单号 运单号 用户名 账户名 预订号 确认号 批号 条码 工单 "
+        "发票 股票代码"
     )
 )
 """Last words of a label whose value is an id, even when it is all digits."""
 
 MONEY_WORDS = frozenset(
     words(
-        "budget price prices cost costs fee fees fare total subtotal amount salary deposit refund payment "
-        "balance rent income revenue expense expenses wage tax tip credit debit quote discount premium bill "
-        "charge value worth funding 预算 价格 价钱 费用 金额 总价 单价 票价 房价 门票 工资 月薪 年薪 押金 "
-        "定金 订金 尾款 租金 房租 余额 总额 总计 合计 报价 成本 收入 营收 利润 奖金 补贴 人均消费 人均 消费 "
-        "花费 支出 罚款 税款 货款 退款 赔偿 预付款 首付 贷款 工资 薪资 薪水 票款 运费 服务费 手续费"
+        "budget price prices cost costs fee fees fare total subtotal amount salary deposit refund payment balance "
+        "rent income revenue expense expenses wage tax tip credit debit quote discount premium bill charge value "
+        "worth funding paid pay pays charged spent spend earn earned owe owes refunded 预算 价格 价钱 费用 金额 "
+        "总价 单价 票价 房价 门票 工资 月薪 年薪 押金 定金 订金 尾款 租金 房租 余额 总额 总计 合计 报价 成本 收入 "
+        "营收 利润 奖金 补贴 人均消费 人均 消费 花费 支出 罚款 税款 货款 退款 赔偿 预付款 首付 贷款 薪资 薪水 "
+        "票款 运费 服务费 手续费"
     )
 )
 """Last words of a label whose bare number is an amount of money."""
 
 VERSION_WORDS = frozenset(
     words(
-        "version ver v release python node nodejs java jdk php ruby go golang rust django flask react vue "
-        "angular postgres postgresql mysql sqlite redis mongodb ubuntu debian centos windows macos ios "
-        "android kubernetes docker numpy pandas pytorch tensorflow cuda langgraph langchain chrome firefox "
-        "typescript kotlin swift spring dotnet 版本 版本号"
+        "version ver v release python node nodejs java jdk php ruby go golang rust django flask react vue angular "
+        "postgres postgresql mysql sqlite redis mongodb ubuntu debian centos windows macos ios android kubernetes "
+        "docker numpy pandas pytorch tensorflow cuda langgraph langchain chrome firefox typescript kotlin swift "
+        "spring dotnet 版本 版本号"
     )
 )
 """Words after which digits with points are a version."""
@@ -62,33 +63,33 @@ _NOUNS = (
     | frozenset(
         words(
             "date day time deadline start end departure arrival check-in check-out checkin checkout pickup "
-            "meeting duration address phone telephone mobile email mail url link website path name title "
-            "birthday dob quantity count weight size age seat seats limit rate ratio percentage score rating "
-            "interest capacity speed temperature height width length distance threshold target goal delivery "
-            "due expiry expiration interval timeout port 日期 时间 截止 截止日期 截止时间 期限 开始 结束 出发 "
-            "到达 入住 退房 交付 交期 会议 时长 地址 电话 手机 手机号 联系电话 邮箱 邮件 网址 链接 路径 姓名 "
-            "名称 生日 数量 人数 重量 尺寸 年龄 座位 上限 下限 比例 比率 占比 利率 税率 折扣 评分 分数 得分 "
-            "得率 准确率 温度 身高 面积 距离 阈值 目标 周期 频率 出生日期 发货日期 入住日期 离店日期 出发日期 "
-            "到达时间 出发时间 营业时间 游玩时间 参观时间 开放时间 库存 营业额"
+            "meeting duration address phone telephone mobile email mail url link website path name title birthday "
+            "dob quantity count weight size age seat seats limit rate ratio percentage score rating interest "
+            "capacity speed temperature height width length distance threshold target goal delivery due expiry "
+            "expiration interval timeout port 日期 时间 截止 截止日期 截止时间 期限 开始 结束 出发 到达 入住 退房 "
+            "交付 交期 会议 时长 地址 电话 手机 手机号 联系电话 邮箱 邮件 网址 链接 路径 姓名 名称 生日 数量 人数 "
+            "重量 尺寸 年龄 座位 上限 下限 比例 比率 占比 利率 税率 折扣 评分 分数 得分 得率 准确率 温度 身高 "
+            "面积 距离 阈值 目标 周期 频率 出生日期 发货日期 入住日期 离店日期 出发日期 到达时间 出发时间 "
+            "营业时间 游玩时间 参观时间 开放时间 库存 营业额"
         )
     )
 )
 _FREE = frozenset(("is", "are", "was", "were", "be", "equals", "becomes", "became", "remains", "reads", "say", "says"))
 _WEAK = frozenset(
     words(
-        "of to at on by for as from in until till with about around approximately roughly exactly only now "
-        "just actually currently still already instead up down within under over below above nearly almost "
-        "set changed moved updated raised lowered cut scheduled postponed named called ending starting due "
-        "usd rmb cny eur eg i.e. e.g. #"
+        "of to at on by for as from in until till with about around approximately roughly exactly only now just "
+        "actually currently still already instead up down within under over below above nearly almost set changed "
+        "moved updated raised lowered cut scheduled postponed named called ending starting due usd rmb cny eur eg "
+        "i.e. e.g. #"
     )
 )
 _STARTS = frozenset(
     words(
         "the a an my our your his her their its this that these those and or but so if then when while whose "
         "which what who where change changed set update updated move moved make raise lower reduce increase "
-        "correct use with for has have had need want please let also because since i we you he she they it "
-        "there here not no yes ok sorry actually new current now i'd i'll we'll says said say think believe "
-        "sure confirm confirmed in on at of from to by"
+        "correct use with for has have had need want please let also because since i we you he she they it there "
+        "here not no yes ok sorry actually new current now i'd i'll we'll says said say think believe sure "
+        "confirm confirmed in on at of from to by"
     )
 )
 _CLAUSE_END = re.compile(r"[.!?;](?=\s)|[,\n{}()\[\]|，。；！？、（）【】「」《》“”]")

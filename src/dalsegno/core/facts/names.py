@@ -52,8 +52,8 @@ _LABELLED = re.compile(
     r"[号号码碼班次单訂同牌]\s?(?:[:：]|是|为|為)?\s?(?P<n>[A-Za-z0-9][A-Za-z0-9/_-]{1,40})(?![A-Za-z0-9])"
 )
 _LABELS = words(
-    "编号 單号 单号 票号 卡号 证号 账号 帐号 工号 学号 案号 文号 型号 号码 编码 航班 航班号 车次 订单 合同 "
-    "合同号 房间号 门牌号 车牌 车牌号 密码 验证码 代码 序列号 流水号 尾号 批号 件号"
+    "编号 單号 单号 票号 卡号 证号 账号 帐号 工号 学号 案号 文号 型号 号码 编码 航班 航班号 车次 订单 合同 合同号 "
+    "房间号 门牌号 车牌 车牌号 密码 验证码 代码 序列号 流水号 尾号 批号 件号"
 )
 _HOUSE = re.compile(r"[0-9]{1,5}(?:-[0-9]{1,4})?(?:号院|号楼|号|弄)(?:[0-9]{1,4}(?:号楼|单元|楼|层|室|号))*")
 _STREETS = frozenset("路街道巷弄村院园區区同里甲乙丙")
@@ -89,12 +89,13 @@ _HAN_VERSION = re.compile(r"版本号?(?:是|为|:|：)?\s?(?P<n>[0-9]{1,4}(?:\.
 _EDITION = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}版本?(?![权税])")
 
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th|s|am|pm|x|p|k|d|g)\Z", re.IGNORECASE)
+_SNAKE = re.compile("[a-z]+(?:_[a-z]+){0,6}_[0-9]\\Z")
 _SPLIT = re.compile("[-_]")
 _DATED = re.compile(r"[12][0-9]{3}-[01][0-9](?:-[0-3][0-9])?T|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\Z|[0-9-]+\Z")
 _KNOWN = frozenset(
     words(
-        "utf-8 utf-16 utf-32 utf16 utf32 sha-256 sha256 sha-512 sha512 md5sum covid-19 iso-8601 iso8601 "
-        "base64 int32 int64 uint8 float16 float32 float64 x86-64 h264 win32 win64 amd64 arm64 gpt-35 latin-1"
+        "utf-8 utf-16 utf-32 utf16 utf32 sha-256 sha256 sha-512 sha512 md5sum covid-19 iso-8601 iso8601 base64 "
+        "int32 int64 uint8 float16 float32 float64 x86-64 h264 win32 win64 amd64 arm64 gpt-35 latin-1"
     )
 )
 
@@ -142,7 +143,7 @@ def _numbers(reading: Reading) -> Iterator[_Found]:
         before = text[start - 1] if start else " "
         if before.isascii() and (before.isalnum() or before in "_.-"):
             continue
-        if size in _PHONE_RUNS:
+        if size in _PHONE_RUNS and (following in _PHONE_SIGNS or size > 9):  # noqa: PLR2004 - a number in one piece
             yield from _phones(text, start, size, before)
         if following == ".":
             yield from _dotted(text, start)
@@ -150,12 +151,13 @@ def _numbers(reading: Reading) -> Iterator[_Found]:
             found = _CARD.match(text, start)
             if found:
                 yield *found.span(), Kind.ID, found[0]
-        if before in _STREETS:
+        if before in _STREETS or text.startswith(("号楼", "号院"), end) or (following == "-" and not before.isascii()):
             found = _HOUSE.match(text, start)
             if found:
                 yield *found.span(), Kind.ID, found[0]
 
 
+_PHONE_SIGNS = frozenset("-. ")
 _PHONE_RUNS = frozenset((1, 3, 4, 10, 11, 12))
 _CARD_RUNS = frozenset((4, 17, 18))
 _MOBILE_RUN = 11
@@ -246,7 +248,7 @@ def _is_id(token: str, *, hashed: bool) -> bool:
     low = token.lower()
     if low in _KNOWN or _DATED.match(token) or (_ORDINAL.match(token) and not hashed):
         return False
-    if not (digits >= 2 and len(token) >= 4) and not (len(token) >= 6 and ("_" in token or not token[0].isdigit())):  # noqa: PLR2004 - the rule above
+    if not (digits >= 2 and len(token) >= 4) and not (len(token) >= 5 and (token.isupper() or _SNAKE.match(token))):  # noqa: PLR2004
         return hashed
     parts = [part for part in _SPLIT.split(low) if part]
     return not _is_measure(token, parts)

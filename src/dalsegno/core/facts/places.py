@@ -46,13 +46,12 @@ _PAIRS = {")": "(", "]": "["}
 
 _PART = rf"[A-Za-z0-9_{_HAN}.@%+=~#$-]"
 _ENDINGS = words(
-    "txt md rst pdf docx? xlsx? pptx? csv tsv json[lc]? ya?ml toml ini cfg conf env log xml html? css scss "
-    "less jsx? tsx? mjs cjs vue py[iwc]? ipynb java kt class jar war go rs c cc cpp h hpp cs rb php pl lua "
-    "swift scala r jl sh bash zsh bat ps1 cmd sql db sqlite3? parquet feather npy npz pkl pt pth onnx gguf "
-    "safetensors zip tar gz tgz bz2 xz 7z rar zst iso dmg exe msi deb rpm apk whl png jpe?g gif svg webp bmp "
-    "tiff? ico heic mp[34] wav flac ogg mov avi mkv webm psd ai fig sketch key pages numbers pem crt cer p12 "
-    "lock proto graphql tf hcl dockerfile diff patch bak tmp traj eml msg ics vcf epub mobi odt ods odp rtf "
-    "tex bib dat bin so dll"
+    "txt md rst pdf docx? xlsx? pptx? csv tsv json[lc]? ya?ml toml ini cfg conf env log xml html? css scss less "
+    "jsx? tsx? mjs cjs vue py[iwc]? ipynb java kt class jar war go rs c cc cpp h hpp cs rb php pl lua swift scala "
+    "r jl sh bash zsh bat ps1 cmd sql db sqlite3? parquet feather npy npz pkl pt pth onnx gguf safetensors zip "
+    "tar gz tgz bz2 xz 7z rar zst iso dmg exe msi deb rpm apk whl png jpe?g gif svg webp bmp tiff? ico heic "
+    "mp[34] wav flac ogg mov avi mkv webm psd ai fig sketch key pages numbers pem crt cer p12 lock proto graphql "
+    "tf hcl dockerfile diff patch bak tmp traj eml msg ics vcf epub mobi odt ods odp rtf tex bib dat bin so dll"
 )
 _ENDING = rf"\.(?:{'|'.join(_ENDINGS)})"
 _STEPS = re.compile(rf"(?:/{_PART}{{1,255}}+){{1,64}}+/?")

@@ -72,7 +72,10 @@ def read(text: str, listened: Collection[str]) -> Reading:
                 words.append((start, word))
             if head != start or not token.isupper() or end - start > 8:  # noqa: PLR2004 - longest code of letters alone
                 continue
-        elif not _HAS_DIGIT(token) or (token.isdigit() and plain[end : end + 1] != "-" and head == start):
+        elif token.isdigit():
+            if head == start and plain[end : end + 1] != "-":
+                continue
+        elif not _HAS_DIGIT(token):
             continue
         if head != last:
             compounds.append(head)

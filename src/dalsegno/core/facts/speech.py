@@ -39,9 +39,9 @@ _WILL = re.compile(
 )
 _NO_DEEDS = frozenset(
     words(
-        "need have be see want like love think guess know assume require appreciate admit probably try hope "
-        "say ask mention talk start begin turn move come pass repeat quote read note finish stop explain "
-        "describe imagine bet wonder believe suppose feel get become find miss"
+        "need have be see want like love think guess know assume require appreciate admit probably try hope say "
+        "ask mention talk start begin turn move come pass repeat quote read note finish stop explain describe "
+        "imagine bet wonder believe suppose feel get become find miss"
     )
 )
 _BE = frozenset(["there", "back", "responsible", "sure", "refunded", "credited", "available", "using", "sending"])
@@ -71,7 +71,7 @@ _ASSENT = re.compile(
 )
 _AT_START = re.compile(
     r"[\s\"'*>_-]*(?:confirmed(?=[\s.,!:;]|\Z)|agreed(?=[\s.,!:;]|\Z)|approved(?=[\s.,!:;]|\Z)|accepted(?=[.,!:;]|\Z)|granted(?=[.,!:;]|\Z)|(?:go\sahead|proceed)\b(?!\s(?:and\s)?(?:provide|share|tell|give))|deal[.!]"
-    r"|(?:yes|yep|yeah|yup|absolutely|certainly|of\scourse)[.!,]*(?:\Z|\s(?:please|i\s(?:do|confirm|agree|approve|accept|would\slike\sto\s(?:proceed|go)|want\sto\s(?:proceed|go))|i'd\slike\sto\s(?:proceed|go)|"
+    r"|(?:yes|yep|yeah|yup)[.!,]*\Z|(?:yes|yep|yeah|yup|absolutely|certainly|of\scourse)[.!,]*(?:\s(?:please|i\s(?:do|confirm|agree|approve|accept|would\slike\sto\s(?:proceed|go)|want\sto\s(?:proceed|go))|i'd\slike\sto\s(?:proceed|go)|"
     r"that\s?(?:'s|\sis|\sworks|\swould|\swill)|that|go\b|proceed|do\b|book|cancel|send|you\s(?:can|may)|let's|it\sis|it's)))"
 )
 _NEAR_DENIAL = re.compile(
@@ -87,8 +87,8 @@ _HAN_WILL = re.compile(
 )
 _HAN_DONE = "|".join(
     words(
-        "退款 退回 退还 退给 到账 发货 寄出 送达 发送 交付 补发 赔付 赔偿 返还 解决 完成 上线 回复 答复 联系您 通知您 "
-        "处理好 为您处理 办理"
+        "退款 退回 退还 退给 到账 发货 寄出 送达 发送 交付 补发 赔付 赔偿 返还 解决 完成 上线 回复 答复 联系您 "
+        "通知您 处理好 为您处理 办理"
     )
 )
 _HAN_PASSIVE = re.compile(
@@ -110,7 +110,7 @@ _HAN_ASSENT = re.compile(
     r"|(?:(?<=审)[批核计]|(?<=评)审|(?<=验)收|(?<=申)请)(?:已经?|都)?通过|(?<=说)定了|(?<=就)定了|(?<=一)言为定|(?<=成)交)"
 )
 _HAN_AT_START = re.compile(
-    r"[\s“\"*>-]*(?:@\S{1,16}\s?)?(?:没问题|没意见|可以|行|好|好的|嗯|对|是的|收到)?[，,。！!\s]{0,2}(?:没问题|没意见|可以，就|行，就|就按|同意|通过|批准|确认(?=[。，！!]|\Z)|支持(?=[。，！!]|\Z))"
+    r"[\s“\"*>-]*(?:@\S{1,16}\s?)?(?:没问题|没意见|可以|行|好|好的|嗯|对|是的|收到)?[，,。！!\s]{0,2}(?:没问题|没意见|可以，就|行，就|就按|同意|赞同|通过|批准|确认(?=[。，！!]|\Z)|支持(?=[。，！!]|\Z))"
 )
 _HAN_DENIAL = re.compile(
     r"(?:不|没|未|无|拒绝|反对|别|暂缓|尚|勿|难以|如果|假如|要是|若|一旦|等|待|(?<!已)经|需|须|请|是否|能否|可否|要不要|希望|申请|争取|获得|得到|征得|除非|只有|取得|谁|哪|什么|怎么|的话|需要|向)[^，。！？；\n]{0,10}\Z"
@@ -214,7 +214,7 @@ def _in_sentence(reading: Reading, start: int, end: int, triggers: list[int]) ->
             yield start, end, Kind.APPROVAL, value
 
 
-_FIRSTS = frozenset("cagpdyo@没可行好嗯对是收就同通批确支")
+_FIRSTS = frozenset("cagpdyo@没可行好嗯对是收就同通批确支赞")
 
 
 def _commits(low: str, start: int, at: int, end: int) -> bool:

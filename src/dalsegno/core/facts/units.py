@@ -176,24 +176,24 @@ ATTACHED = UNITS | _table(
 
 MODIFIERS = frozenset(
     words(
-        "more additional extra total free checked new old different separate economy business first-class "
-        "basic adult other small medium large full half whole square cubic working calendar consecutive "
-        "active open remaining available unread recent distinct unique individual single double minor major "
-        "main key carry-on metric test unit training input output gift travel credit round-trip one-way "
-        "nonstop non-stop direct pending hotel flight team sales support user customer software senior junior "
-        "percentage frequent regular standard"
+        "more additional extra total free checked new old different separate economy business first-class basic "
+        "adult other small medium large full half whole square cubic working calendar consecutive active open "
+        "remaining available unread recent distinct unique individual single double minor major main key carry-on "
+        "metric test unit training input output gift travel credit round-trip one-way nonstop non-stop direct "
+        "pending hotel flight team sales support user customer software senior junior percentage frequent regular "
+        "standard"
     )
 )
 """Words that may stand between a number and its noun."""
 
 NO_NOUNS = frozenset(
     words(
-        "is was has does as its his this thus us yes less plus minus versus vs goes says gives makes takes "
-        "gets needs wants looks seems works costs runs starts ends begins comes means shows helps lets keeps "
-        "tells uses becomes remains contains includes covers equals exceeds applies allows requires provides "
-        "returns refers sounds feels always perhaps besides unless across towards afterwards sometimes "
-        "otherwise nowadays others ours yours hers theirs thanks congratulations rises falls grows wins loses "
-        "leaves arrives departs belongs lives stands sits happens depends appears supports"
+        "is was has does as its his this thus us yes less plus minus versus vs goes says gives makes takes gets "
+        "needs wants looks seems works costs runs starts ends begins comes means shows helps lets keeps tells "
+        "uses becomes remains contains includes covers equals exceeds applies allows requires provides returns "
+        "refers sounds feels always perhaps besides unless across towards afterwards sometimes otherwise nowadays "
+        "others ours yours hers theirs thanks congratulations rises falls grows wins loses leaves arrives departs "
+        "belongs lives stands sits happens depends appears supports"
     )
 )
 """Words in `s` that are no plural nouns, or are verbs oftener than nouns after a number."""

@@ -23,10 +23,11 @@ __all__ = ["commands", "quotes"]
 
 _Found = tuple[int, int, Kind, str]
 
+_MAX_QUOTE = 600
 _PAIRED = re.compile(
     "“([^“”]{1,600}+)”|「([^「」]{1,600}+)」|『([^『』]{1,600}+)』|《([^《》]{1,200}+)》|‘([^‘’\n]{2,300}+)’"
 )
-_STRAIGHT = re.compile(r'"([^"\n]{1,400}+)"')
+_STRAIGHT = re.compile(r'"(?<![A-Za-z0-9.!?,]")([^"\n]{1,4000}+)"')
 _SINGLE = re.compile(r"'(?<![^\s(\[{=:,]')([^'\n]{2,200}+(?:'[a-z][^'\n]{0,200}+){0,3})'(?![A-Za-z0-9])")
 _TICKED = re.compile("`(?<!``)([^`\n]{1,400}+)`(?!`)")
 _PROMPT = re.compile(r"\$ (?P<c>[^\n]{1,1000})")
@@ -36,14 +37,14 @@ _FENCE = re.compile(
 _KEYED = re.compile(r'"(?:command|cmd|bash|shell)"\s{0,2}:\s{0,2}"(?P<c>(?:[^"\\\n]|\\.){2,2000})"')
 _PROGRAMS = frozenset(
     words(
-        "git pip pip3 pipx uv poetry npm npx yarn pnpm node python python3 pytest ruff mypy cd ls cat cp mv "
-        "rm mkdir touch chmod chown ln find grep sed awk curl wget ssh scp rsync tar zip unzip gzip make "
-        "cmake cargo go rustc javac java mvn gradle docker docker-compose kubectl helm terraform ansible aws "
-        "gcloud az brew apt apt-get yum dnf apk systemctl service journalctl sudo su export source echo ps "
-        "kill top df du head tail sort uniq wc xargs tee diff patch vim nano psql mysql sqlite3 redis-cli "
-        "mongo ping nslookup dig netstat ss ip ifconfig crontab screen tmux nohup bash sh zsh powershell "
-        "dalsegno conda jupyter flask django-admin uvicorn gunicorn celery composer php ruby gem bundle rails "
-        "dotnet swift xcodebuild adb ffmpeg"
+        "git pip pip3 pipx uv poetry npm npx yarn pnpm node python python3 pytest ruff mypy cd ls cat cp mv rm "
+        "mkdir touch chmod chown ln find grep sed awk curl wget ssh scp rsync tar zip unzip gzip make cmake cargo "
+        "go rustc javac java mvn gradle docker docker-compose kubectl helm terraform ansible aws gcloud az brew "
+        "apt apt-get yum dnf apk systemctl service journalctl sudo su export source echo ps kill top df du head "
+        "tail sort uniq wc xargs tee diff patch vim nano psql mysql sqlite3 redis-cli mongo ping nslookup dig "
+        "netstat ss ip ifconfig crontab screen tmux nohup bash sh zsh powershell dalsegno conda jupyter flask "
+        "django-admin uvicorn gunicorn celery composer php ruby gem bundle rails dotnet swift xcodebuild adb "
+        "ffmpeg"
     )
 )
 _OPTION = re.compile(r"\s--?[A-Za-z][A-Za-z0-9-]*|\s\|\s|\s&&\s")
@@ -68,7 +69,7 @@ def quotes(text: str) -> Iterator[_Found]:
 
 def _quote(found: re.Match[str], inner: str) -> Iterator[_Found]:
     inner = _BLANKS.sub(" ", inner).strip()
-    if any(map(str.isalnum, inner)):
+    if len(inner) <= _MAX_QUOTE and any(map(str.isalnum, inner)):
         yield *found.span(), Kind.QUOTE, inner
 
 
