@@ -74,7 +74,7 @@ async def test_each_turn_is_told_with_its_authors(ads, call, durability):
     assert {event.checkpoint_id for event in events} <= {info.checkpoint_id for info in ads.threads.checkpoints("t")}
     assert [event.seq for event in await call(ads.journal, "search", "t", "上海", 2)] == [14, 11]
     assert ads.threads.check().clean
-    assert not ads.checkpointer._deltas._runs  # nothing of a run that is over is held
+    assert not ads.checkpointer._steps._runs  # nothing of a run that is over is held
 
 
 def test_edits_and_deletions_are_told_once(ds):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
+import time
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -425,3 +427,32 @@ def test_a_turn_does_not_say_old_messages_again(ds, monkeypatch):
     monkeypatch.setattr(requests, "said_of", lambda message, node: heard.append(message.id) or real(message, node))
     graph.invoke({"messages": [_message("m3")], "note": "y"}, CONFIG)
     assert heard == ["m3"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+async def test_an_author_is_known_however_late_the_writes_are_stored(ads, call, durability, monkeypatch):
+    """LangGraph saves a task's writes and the checkpoint that merges them side by side."""
+    saver, late = ads.checkpointer, 0.15
+    put_writes, aput_writes = saver.put_writes, saver.aput_writes
+
+    def slow(*args: Any, **kwargs: Any) -> None:
+        time.sleep(late)
+        put_writes(*args, **kwargs)
+
+    async def aslow(*args: Any, **kwargs: Any) -> None:
+        await asyncio.sleep(late)
+        await aput_writes(*args, **kwargs)
+
+    monkeypatch.setattr(saver, "put_writes", slow)
+    monkeypatch.setattr(saver, "aput_writes", aslow)
+
+    def writer(state: Any) -> Any:
+        return {"messages": [AIMessage("one")]}
+
+    def editor(state: Any) -> Any:
+        return {"messages": [AIMessage("two")]}
+
+    await call(line(saver, writer, editor), "invoke", {"messages": [HumanMessage("go")]}, CONFIG, durability=durability)
+    assert [event.author for event in await call(ads.journal, "read", "t")] == ["user", "writer", "editor"]
+    assert not saver._requests._authors._written  # nothing stays behind
+    assert not saver._steps._runs

@@ -1,7 +1,8 @@
-"""Which node wrote a message: remembered from the pending writes until the checkpoint that applies them.
+"""Which node wrote a message, where the step itself was not seen: remembered from the pending writes.
 
-LangGraph saves a task's writes before the checkpoint that merges them; a message keeps its identity on the way (and
-gets its id there). Sends are known by their place in the checkpoint's task list.
+A task's writes are saved before or beside the checkpoint that merges them; a message keeps its identity on the way (and
+gets its id there). Sends are known by their place in the checkpoint's task list. What a run was seen to write (`steps`)
+comes first: these writes may be saved too late to tell.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Authors:
         self._lock = threading.Lock()
         self._written: OrderedDict[tuple[str, str], list[tuple[BaseMessage, str]]] = OrderedDict()  # with their paths
         self._sends: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
+        self._applied: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def note_sends(self, thread: str, checkpoint_id: str, nodes: list[str]) -> None:
         """Remember which node each waiting `Send` of a checkpoint is for."""
@@ -47,6 +49,8 @@ class Authors:
         if not messages:
             return
         with self._lock:
+            if (thread, checkpoint_id) in self._applied:
+                return  # stored late, after the checkpoint that merged it: nobody asks any more
             known = self._written.get((thread, checkpoint_id), [])
             _keep(self._written, (thread, checkpoint_id), known + [(message, path) for message in messages])
 
@@ -67,6 +71,7 @@ class Authors:
         if parent_id is not None:
             with self._lock:
                 self._written.pop((thread, parent_id), None)
+                _keep(self._applied, (thread, parent_id), None)
 
     def _node(self, thread: str, checkpoint_id: str, path: str) -> str | None:
         kind, _, rest = path.removeprefix("~").partition(", ")

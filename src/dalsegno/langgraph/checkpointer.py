@@ -34,13 +34,14 @@ from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.barriers import part_barriers
 from dalsegno.langgraph.caller import calling_channels, calling_loop, live_channels
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
-from dalsegno.langgraph.deltas import Deltas
+from dalsegno.langgraph.deltas import heard_of
 from dalsegno.langgraph.going import Going
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.langgraph.requests import Recorded, Requests
 from dalsegno.langgraph.shared import alone, named
+from dalsegno.langgraph.steps import Steps
 from dalsegno.services import checkpoints, reading, upkeep
 from dalsegno.services import writes as pending
 from dalsegno.services.checkpoints import Put, PutDone
@@ -79,7 +80,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._scope = scope
         self._memo = Memo()
         self._going = Going()
-        self._deltas = Deltas()
+        self._steps = Steps()
         authors = Authors()
         self._requests = Requests(self._memo, authors, schema)
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
@@ -215,12 +216,18 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """
         loop, channels = calling_loop(), live_channels()
         request, marks = self._requests.put(
-            config, checkpoint, metadata, new_versions, loop, by_graph=calling_channels() is not None
+            config,
+            checkpoint,
+            metadata,
+            new_versions,
+            loop,
+            by_graph=calling_channels() is not None,
+            written=self._steps.written(loop, channels, checkpoint["id"]),
         )
         op = self._put(request, channels, checkpoint, loop)
         with named(request.place.ns):
             done = self._store.run(op, write=True, key=(self._scope().tenant, request.thread))
-        self._deltas.stored(channels, checkpoint["id"])
+        self._steps.stored(loop, channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
 
     async def aput(
@@ -233,13 +240,19 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Async face of `put`."""
         loop, channels = calling_loop(), live_channels()
         request, marks = self._requests.put(
-            config, checkpoint, metadata, new_versions, loop, by_graph=calling_channels() is not None
+            config,
+            checkpoint,
+            metadata,
+            new_versions,
+            loop,
+            by_graph=calling_channels() is not None,
+            written=self._steps.written(loop, channels, checkpoint["id"]),
         )
         op = self._put(request, channels, checkpoint, loop)
         tenant = self._scope().tenant
         with named(request.place.ns), self._going.write(tenant, request.thread):
             done = await self._store.arun(op, write=True, key=(tenant, request.thread))
-        self._deltas.stored(channels, checkpoint["id"])
+        self._steps.stored(loop, channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
 
     def put_writes(
@@ -362,7 +375,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     def get_next_version(self, current: str | float | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
         """The next version of a channel: one more than the last, also after a version written by another saver."""
         part_barriers()
-        self._deltas.catch()
+        self._steps.catch()
         if current is None:
             return 1
         if isinstance(current, str):
@@ -381,7 +394,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     ) -> OpFactory[PutDone]:
         """Storing a checkpoint, with what its delta channels bring to the journal."""
         scope, place = self._scope(), request.place
-        heard = self._deltas.heard(channels, checkpoint, place.parent, loop, is_root=place.ns == "")
+        heard = heard_of(self._steps, loop, channels, checkpoint, place.parent, is_root=place.ns == "")
 
         def op() -> Op[PutDone]:
             yield from alone(scope, request.thread, place)

@@ -32,6 +32,7 @@ from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
 from dalsegno.langgraph.pending import TASKS
 from dalsegno.langgraph.said import has_messages, said_of
+from dalsegno.langgraph.steps import Written
 from dalsegno.langgraph.types import storable
 from dalsegno.services.arrivals import Said
 from dalsegno.services.checkpoints import Appended, Put, PutDone, Unchanged, Value, Whole
@@ -98,6 +99,7 @@ class Requests:
         loop: PregelLoop | None,
         *,
         by_graph: bool = False,
+        written: Written = (),
     ) -> tuple[Put, Marks]:
         """A checkpoint to store, and what to remember once it is.
 
@@ -108,12 +110,13 @@ class Requests:
             new_versions: channels that have a new version.
             loop: the run on whose behalf, if known.
             by_graph: True when a run or a graph puts it: its first checkpoint begins the thread, whatever its step.
+            written: the messages that the step before it wrote, with their nodes, as far as it was seen.
         """
         conf = conf_of(config)
         thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
         parent: str | None = conf.get("checkpoint_id")
         source, step, run, rest = split_metadata(metadata_with(config, metadata))
-        work = _Values(self._memo.held(thread, ns, parent), self._authors.of(thread, parent), Plan())
+        work = _Values(self._memo.held(thread, ns, parent), [*written, *self._authors.of(thread, parent)], Plan())
         # A copy has the values of another checkpoint than its parent.
         compare = parent is None or metadata.get("source") == "fork"
         with collector_paused():
