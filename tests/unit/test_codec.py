@@ -180,6 +180,18 @@ def test_what_lies_between_the_fields_of_an_array_is_not_written() -> None:
     dtype = np.dtype([("a", "u1"), ("b", "<u2")], align=True)
     dirty = np.frombuffer(b"\x01\xff\x02\x00", dtype)
     assert codec.encode(dirty)["$array"] == "AQACAA=="
+    assert codec.encode(dirty[0])["$void"]["$array"] == "AQACAA=="
+    nested = np.dtype([("x", "u1"), ("inner", dtype, (2,)), ("y", "<u4")], align=True)
+    clean, dirty = (
+        np.zeros((2, 1), nested, "F"),
+        np.frombuffer(bytearray(b"\xff") * 2 * nested.itemsize, nested).reshape(2, 1),
+    )
+    for found in (clean, dirty):
+        found["x"], found["y"] = 1, 2
+        found["inner"]["a"], found["inner"]["b"] = 3, 4
+    assert codec.encode(dirty) == codec.encode(clean)
+    assert codec.decode(codec.encode(dirty)).tobytes() == clean.tobytes()
+    assert codec.encode(dirty[0, 0]) == codec.encode(clean[0, 0])
 
 
 def test_notes_cause_and_attributes_of_an_exception_are_kept_but_not_its_traceback() -> None:

@@ -63,8 +63,8 @@ def decoded(trees: Any) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """With types and orders, which equality does not see."""
-    return repr(value)
+    """With types and orders, which equality does not see; a set has no order of its own."""
+    return repr(codec.encode(value))
 
 
 @given(st.dictionaries(keys, values), st.lists(migrations, max_size=4))

@@ -90,8 +90,17 @@ def _even(value: Any) -> Any:
     if value.dtype.fields is None:
         return value
     even = _numpy().zeros(value.shape, value.dtype, _order(value))
-    even[...] = value
+    _copy(value, even)
     return even
+
+
+def _copy(source: Any, target: Any) -> None:
+    """Copy the fields alone: assigned whole, some versions of numpy copy what lies between them, too."""
+    if source.dtype.names is None:
+        target[...] = source
+        return
+    for name in source.dtype.names:
+        _copy(source[name], target[name])
 
 
 def _array(value: Any, depth: int) -> Json:
@@ -187,7 +196,7 @@ def _read_scalar(tree: dict[str, Json]) -> Any:
 
 
 def _void(value: Any, depth: int) -> Json:
-    array = _numpy().empty((), value.dtype)
+    array = _numpy().zeros((), value.dtype)
     array[()] = value
     return {"$void": part("value", array, value, depth + 1)}
 
