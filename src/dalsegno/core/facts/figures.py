@@ -25,7 +25,7 @@ from dalsegno.core.facts.labels import ID_WORDS, MONEY_WORDS, VERSION_WORDS, lab
 from dalsegno.core.facts.measures import Numeral, measured
 from dalsegno.core.facts.numerals import CHINESE_NUMERAL, ENGLISH_NUMBER, NUMBER_WORDS, chinese, english, shown, small
 from dalsegno.core.facts.reading import Reading
-from dalsegno.core.facts.units import CURRENCY_BEFORE
+from dalsegno.core.facts.units import CURRENCY_BEFORE, HAN_UNITS
 
 __all__ = ["LISTENED", "figures"]
 
@@ -53,6 +53,9 @@ _TENTHS = re.compile(
 )
 _TIMES = re.compile(rf"{_DIGITS}\s?[x×*]\s?{_DIGITS}(?:\s?[x×*]\s?{_DIGITS})?(?![A-Za-z0-9])")
 _FRACTION = re.compile(r"(?P<a>[0-9]{1,3})/(?P<b>[0-9]{1,3})(?![0-9A-Za-z/])(?!-[0-9])")
+_ENGLISH_HALF = re.compile(r"half(?:-|\san?\s|\s)(?P<u>hour|day|year|month|mile|pound|dozen|million|billion)(?![a-z])")
+_HAN_HALF = re.compile("半个?(?P<u>小时|钟头|天|年|月|斤|公斤|公里)")
+_WHOLE_AND = re.compile(rf"(?P<n>[0-9]{{1,4}}|[{CHINESE_NUMERAL}]{{1,6}})个\Z")
 _NTH = re.compile(
     rf"第\s?(?P<n>[0-9]{{1,6}}|[{CHINESE_NUMERAL}]{{1,6}})\s?(?P<u>条|條|章|款|项|項|页|頁|期|批|届|轮|版|节|号|師|部分|季)"
 )
@@ -60,7 +63,7 @@ _MARKER = re.compile(r"(?:\A|(?<=\n))[ \t>*-]{0,8}\Z")
 _SIGN_BEFORE = frozenset(" \n\t([{:=\"'$¥€£,，。；：（")
 
 
-LISTENED = NUMBER_WORDS
+LISTENED = NUMBER_WORDS | {"half"}
 """Words at which a number may stand."""
 
 
@@ -120,6 +123,8 @@ def _worded(reading: Reading) -> Iterator[_Found]:
     low = reading.low
     reach = 0
     for start, word in reading.words:
+        if word == "half":
+            yield from _half(low, start)
         if start < reach or word not in NUMBER_WORDS:
             continue
         found = _ENGLISH.match(low, start)
@@ -137,6 +142,24 @@ def _worded(reading: Reading) -> Iterator[_Found]:
             yield one
 
 
+def _half(low: str, start: int) -> Iterator[_Found]:
+    found = _ENGLISH_HALF.match(low, start)
+    if found:
+        scale = {"million": "500000", "billion": "500000000", "dozen": "6"}
+        yield *found.span(), Kind.QUANTITY, scale.get(found["u"], f"0.5 {found['u']}")
+
+
+def _han_half(low: str) -> Iterator[_Found]:
+    """`半小时`, and `一个半小时` with the number before it."""
+    for found in _HAN_HALF.finditer(low):
+        before = _WHOLE_AND.search(low, max(0, found.start() - 8), found.start())
+        whole = small(before["n"]) if before else Decimal(0)
+        if whole is not None:
+            unit = "month" if found["u"] == "月" else HAN_UNITS[found["u"]]
+            start = before.start() if before else found.start()
+            yield start, found.end(), Kind.QUANTITY, f"{shown(whole + Decimal('0.5'))} {unit}"
+
+
 def _shares(low: str) -> Iterator[_Found]:
     """Chinese fractions and tenths, and numbers of articles and pages."""
     for found in _SHARE.finditer(low):
@@ -144,6 +167,7 @@ def _shares(low: str) -> Iterator[_Found]:
         one = _part(whole[0], found["n"]) if whole else None
         if whole and one:
             yield whole.start(), found.end(), *one
+    yield from _han_half(low)
     for found in _TENTHS.finditer(low):
         yield (
             found.start() - 1,
@@ -277,12 +301,22 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
             return start, end, Kind.ID, digits
         if word in VERSION_WORDS:
             return start, end, Kind.VERSION, digits
-        if tails & MONEY_WORDS:
+        if tails & MONEY_WORDS or _is_priced(low, start):
             return start, end, Kind.AMOUNT, shown(number)
     if _is_long(digits):
         return start, end, Kind.ID, digits
     kind = Kind.QUANTITY if any(power in digits for power in "万萬亿億") else Kind.NUMBER
     return start, end, kind, shown(number)
+
+
+def _is_priced(low: str, start: int) -> bool:
+    """Whether a number is a member of a JSON object under a key that names money: `"prices": {"economy": 163}`."""
+    if low[start - 1] not in ': "':
+        return False
+    opened = low.rfind("{", max(0, start - 240), start)
+    if opened < 0 or low.rfind("}", opened, start) >= 0:
+        return False
+    return label_before(low, opened).rsplit(" ", 1)[-1] in MONEY_WORDS
 
 
 def _is_marker(low: str, start: int, end: int, number: Decimal) -> bool:

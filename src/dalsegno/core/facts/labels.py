@@ -105,6 +105,8 @@ _HAN_START = re.compile(
     r"^.*(?:把|将|請|请|您的|你的|我的|我们的|他的|她的|它的|咱们的|那个|这个|這個|但是|所以|因为|如果|不过|而且|以及|其中|帮我|需要|就是|还有|希望)"
 )
 _HAN_PRONOUN = re.compile(r"^(?:我们|咱们|你们|他们|我|你|您|他|她|它|那|这|這|的|和|与|或|但|则|也|都|又|再|还)+")
+_HAN_FROM = re.compile(r"[从由從].*$")
+_HAS_DIGIT = re.compile("[0-9]").search
 _MAX_HAN = 10
 
 
@@ -168,7 +170,8 @@ def _han(clause: str, free: bool) -> str:  # noqa: FBT001 - said by name
         free, label = True, label[: bond.start()]
     label = _HAN_FILL.sub("", _HAN_FILL.sub("", label))
     label = _HAN_PRONOUN.sub("", _HAN_START.sub("", label))
-    if not label:
+    label = _HAN_FROM.sub("", label)
+    if not label or "不是" in label or _HAS_DIGIT(label):
         return ""
     if free and len(label) <= _MAX_HAN and not label.isdigit():
         return label

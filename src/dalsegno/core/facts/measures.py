@@ -150,7 +150,7 @@ def _quantity(low: str, numeral: Numeral, after: _After) -> _Found | None:
 
 def _is_article(unit: str, han: str) -> bool:
     """Whether `一个` and `十分` are words rather than quantities."""
-    return (han == "一" and unit in ARTICLE_UNITS) or (han == "十" and unit == "分")
+    return (han == "一" and (unit in ARTICLE_UNITS or unit == "个人")) or (han == "十" and unit == "分")
 
 
 def _joined(numbers: tuple[Decimal, ...]) -> str:

@@ -153,10 +153,10 @@ _COUNTS = _table(
 )
 _MEASURE_WORDS = (
     "个個件份台臺辆套张条條本间层層篇首部盒箱包袋瓶杯碗支枝把只头匹株棵颗粒块片座栋幢户家所门种项項款页頁章节字步期批轮场届班趟列艘架枚封"
-    "笔筆单股手桶罐双对對组組行道题題席桌站圈卷册级級档例则样"
+    "笔筆单股手桶罐双对對组組行席桌站圈卷册级級档例则样"
 )
 HAN_UNITS: dict[str, str] = {name: unit for name, unit in (_MEASURES | _COUNTS).items() if not name.isascii()}
-HAN_UNITS |= {name: name for name in (*_MEASURE_WORDS, "分")}
+HAN_UNITS |= {name: name for name in (*_MEASURE_WORDS, "分", "道题", "道菜")}
 """Units in Chinese characters and their canonical names."""
 
 ARTICLE_UNITS = frozenset(

@@ -1,0 +1,217 @@
+"""Facts are found wherever they stand, under their value, with offsets of the very text; and every one survives in it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalsegno.core.facts import ATOMS, FactIndex, FactTable, Kind, facts_in, invented, said_in, survives
+
+noise = st.text(
+    st.one_of(
+        st.sampled_from(
+            list(
+                " ,.;:-_/\\()[]{}\"'`$#@%&*+=|~<>!?\n\t0123456789abcXYZ一二三十百千万亿元年月日点分号是不我会同意周百分之、，。：；“”《》"
+            )
+        ),
+        st.characters(),
+    ),
+    max_size=60,
+)
+piece = st.sampled_from(
+    [
+        *(
+            "May 15, 2024",
+            "五万元",
+            "$384.20",
+            "12.5%",
+            "3 bags",
+            "三件",
+            "HAT001",
+            "#W2378156",
+            "https://a.com/b?c=1",
+            "a@b.com",
+            "13812345678",
+        ),
+        *(
+            "/data/合同/a.pdf",
+            "`git status`",
+            "v1.2.3",
+            "“好的”",
+            "I will refund it.",
+            "我同意。",
+            "下午三点半",
+            "15:30",
+            "下周三",
+            "第十二条",
+            "100-200元",
+        ),
+        *("not 50,000", "改成八万元", "预算是", "the budget is ", "1. ", "-$5", "５万元", "😀", "e\u0301"),
+    ]
+)
+texts = st.lists(st.one_of(noise, piece), max_size=8).map("".join)
+
+english = st.sampled_from(["We met and ", "It cost ", "Please note ", "He told us about ", "(", "Total: ", "and also "])
+chinese = st.sampled_from(["我们谈到", "请注意，", "一共花了", "他说的是", "（", "结果：", "还有"])
+opening = english | chinese
+closing = st.sampled_from([", thanks.", ".", " was fine", "，谢谢。", "。", "）", ";", "\n", "\uff0c然后再说"])
+
+
+def contains(text: str, kind: Kind, value: str) -> bool:
+    return any(fact.kind is kind and fact.value == value for fact in facts_in(text))
+
+
+# --- of any text ----------------------------------------------------------------------------------
+
+
+@given(texts)
+def test_a_fact_is_what_stands_at_its_offsets(text: str) -> None:
+    facts = facts_in(text)
+    assert all(text[fact.start : fact.end] == fact.text and fact.text and fact.value for fact in facts)
+    assert [fact.start for fact in facts] == sorted(fact.start for fact in facts)
+
+
+@given(texts)
+def test_atoms_never_overlap(text: str) -> None:
+    reach = 0
+    for fact in facts_in(text):
+        if fact.kind in ATOMS:
+            assert fact.start >= reach
+            reach = fact.end
+
+
+@given(texts)
+def test_every_fact_of_a_text_survives_in_it_and_none_is_invented(text: str) -> None:
+    index = FactIndex.of([text])
+    assert all(survives(fact, index) for fact in facts_in(text))
+    assert invented(text, index) == ()
+
+
+@given(texts)
+def test_finding_twice_finds_the_same(text: str) -> None:
+    assert facts_in(text) == facts_in(text)
+
+
+@given(texts, st.sampled_from(["\n\nwell then\n\n", "\n\n嗯嗯\n\n", "\n\n…\n\n"]), st.booleans())
+def test_neutral_text_around_changes_no_fact(text: str, neutral: str, before: bool) -> None:
+    whole = neutral + text if before else text + neutral
+    shift = len(neutral) if before else 0
+    there = {(fact.kind, fact.value, fact.start) for fact in facts_in(whole)}
+    kept = {(fact.kind, fact.value, fact.start + shift) for fact in facts_in(text) if fact.kind in ATOMS}
+    assert kept <= there
+
+
+@given(st.lists(texts, max_size=4))
+def test_a_table_loses_nothing_and_is_json(turns: list[str]) -> None:
+    table = FactTable()
+    said = [
+        one for number, text in enumerate(turns) for one in said_in(text, coordinate=f"#{number} user", author="user")
+    ]
+    for one in said:
+        table = table.add(one)
+    assert table == FactTable().add(*said) == table.add(*said)
+    assert [row.said for row in table.history()] == list(dict.fromkeys(said))
+    assert FactTable.from_json(json.loads(json.dumps(table.to_json()))) == table
+    assert {fact for text in turns for fact in facts_in(text) if fact.protected} <= {
+        row.said.fact for row in table.history()
+    }
+
+
+# --- generated facts in sentences -----------------------------------------------------------------
+
+amounts = st.integers(1, 9_999_999)
+
+
+@given(amounts, st.integers(0, 99), opening, closing)
+def test_an_amount_is_found_in_any_sentence(whole: int, cents: int, before: str, after: str) -> None:
+    number = f"{whole}.{cents:02d}".rstrip("0").rstrip(".")
+    for spelling in (
+        f"${whole:,}.{cents:02d}",
+        f"USD {whole}.{cents:02d}",
+        f"{whole:,}.{cents:02d} dollars",
+        f"{whole}.{cents:02d}美元",
+    ):
+        assert contains(f"{before}{spelling}{after}", Kind.AMOUNT, f"USD {number}"), spelling
+
+
+def in_han(number: int) -> str:
+    """A number under a hundred million as Chinese writes it."""
+    digits, powers = "零一二三四五六七八九", ["", "十", "百", "千"]
+
+    def section(part: int) -> str:
+        text, gap = "", False
+        for power in range(3, -1, -1):
+            digit = part // 10**power % 10
+            if digit:
+                text += ("零" if gap and text else "") + digits[digit] + powers[power]
+                gap = False
+            else:
+                gap = True
+        return text
+
+    high, low = divmod(number, 10_000)
+    if not high:
+        return section(low)
+    return section(high) + "万" + ("零" if 0 < low < 1000 else "") + section(low)
+
+
+@given(st.integers(2, 99_999_999), opening, closing)
+def test_an_amount_in_chinese_numerals_is_found_in_any_sentence(number: int, before: str, after: str) -> None:
+    assert contains(f"{before}{in_han(number)}元{after}", Kind.AMOUNT, f"CNY {number}")
+
+
+@given(st.dates(datetime.date(1950, 1, 1), datetime.date(2090, 12, 31)), opening, closing)
+def test_a_date_is_found_in_any_sentence(date: datetime.date, before: str, after: str) -> None:
+    month = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"][
+        date.month - 1
+    ]
+    for spelling in (
+        date.isoformat(),
+        f"{month} {date.day}, {date.year}",
+        f"{date.day} {month[:3]} {date.year}",
+        f"{date.year}年{date.month}月{date.day}日",
+        f"{date.year}/{date.month}/{date.day}",
+    ):
+        assert contains(f"{before}{spelling}{after}", Kind.DATE, date.isoformat()), spelling
+
+
+@given(st.times(), opening, closing)
+def test_a_time_is_found_in_any_sentence(clock: datetime.time, before: str, after: str) -> None:
+    value = f"{clock:%H:%M}"
+    half = f"{clock.hour % 12 or 12}:{clock.minute:02d} {'PM' if clock.hour >= 12 else 'AM'}"
+    for spelling in (value, half, f"{clock.hour}点{clock.minute:02d}分"):
+        assert contains(f"{before}{spelling}{after}", Kind.TIME, value), spelling
+
+
+@given(
+    st.from_regex(r"\A[A-Z]{2,4}[0-9]{3,8}\Z").filter(
+        lambda name: not name.startswith(("FY", "USD", "CNY", "EUR", "GBP", "RMB", "HK", "NT", "RS"))
+    ),
+    opening,
+    closing,
+)
+def test_an_id_is_found_in_any_sentence(name: str, before: str, after: str) -> None:
+    assert contains(f"{before}{name}{after}", Kind.ID, name)
+
+
+@given(
+    st.integers(1, 100_000),
+    st.sampled_from([("%", "{}%"), (" kg", "{} kg"), (" day", "{} days"), (" person", "{}人"), (" 件", "{}件")]),
+    opening,
+    closing,
+)
+def test_a_measured_number_is_found_in_any_sentence(
+    number: int, unit: tuple[str, str], before: str, after: str
+) -> None:
+    kind = Kind.PERCENT if unit[0] == "%" else Kind.QUANTITY
+    assert contains(f"{before}{unit[1].format(number)}{after}", kind, f"{number}{unit[0]}")
+
+
+@given(amounts, amounts, opening, closing)
+def test_another_amount_is_not_the_amount(one: int, other: int, before: str, after: str) -> None:
+    [fact] = facts_in(f"${one}")
+    assert survives(fact, f"{before}${other:,}{after}") == (one == other)
+    assert bool(invented(f"${one:,}", [f"{before}${other}{after}"])) == (one != other)
