@@ -9,7 +9,8 @@ import pytest
 
 from dalsegno.core.compaction import EXTRACT
 from dalsegno.core.cuts import Turn
-from dalsegno.core.digest import condense, cost, digest, extract
+from dalsegno.core.digest import condense, cost, digest
+from dalsegno.core.extracts import extract
 from dalsegno.core.facts import FactTable, facts_in, invented, said_in
 from dalsegno.core.merging import add, merge
 from dalsegno.core.pieces import pieces

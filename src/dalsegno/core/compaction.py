@@ -47,7 +47,7 @@ EXTRACT = "extract"
 """Who wrote a digest that code took from the messages' own words."""
 
 _SHARE_OF_EVICTED = 3
-_LEAST_DIGEST = 120
+_LEAST_DIGEST = 400
 _REPAIR_TOKENS = 60
 
 
@@ -74,7 +74,7 @@ class Prepared:
 
     @property
     def budget_tokens(self) -> int:
-        """What the digest of this span may cost: a third of what it stands for, within the summary's budget."""
+        """What the digest of this span may cost: a third of what it stands for, or a few lines, within the policy."""
         least = min(_LEAST_DIGEST, self.policy.digest_tokens)
         return max(least, min(self.policy.digest_tokens, self.plan.evicted_tokens // _SHARE_OF_EVICTED))
 
