@@ -75,7 +75,7 @@ _AFTER_DAY = frozenset(
 _BEFORE_YEAR = re.compile(
     r"(?<![a-z0-9_])(?:in|since|until|till|during|before|after|from|between|of|year|fy|fiscal|by)\s?\Z"
 )
-_AFTER_YEAR = re.compile(r"s?(?![0-9a-z-])(?![.,:/][0-9])")
+_AFTER_YEAR = re.compile(r"s?(?![0-9a-z])(?!-(?!20|19))(?![.,:/][0-9])")
 _HAN_QUARTER = re.compile(r"(?:季度|半年)")
 _BEFORE_QUARTER = re.compile(rf"(?:(?P<y>{_YEAR})\s?年?\s?)?(?:第?(?P<q>[一二三四1-4])|(?P<h>[上下]))\Z")
 _QUARTER = re.compile(r"Q(?<![A-Za-z0-9]Q)(?P<q>[1-4])(?:[\s,']{0,2}(?:of\s|FY\s?)?(?P<y>20[0-9]{2}))?(?![A-Za-z0-9])")
@@ -190,6 +190,7 @@ def days(reading: Reading) -> Iterator[_Found]:
 
 def _in_digits(reading: Reading) -> Iterator[tuple[int, int, str]]:
     plain, low = reading.plain, reading.low
+    dated = -1
     for start, end in reading.runs:
         size, following = end - start, plain[end : end + 1]
         if size == 4 and following in "-/.":  # noqa: PLR2004 - digits of a year
@@ -205,7 +206,9 @@ def _in_digits(reading: Reading) -> Iterator[tuple[int, int, str]]:
                 if value and _BEFORE_SHORT.search(low, max(0, start - 8), start):
                     yield *found.span(), value
         if size == 4 and low.startswith(("19", "20"), start):  # noqa: PLR2004
-            yield from _bare_year(low, start, end)
+            for one in _bare_year(low, start, end, listed=dated >= 0 and low[dated:start] in _YEAR_JOINTS):
+                yield one
+                dated = one[1]
 
 
 def _dated(found: re.Match[str] | None) -> Iterator[tuple[int, int, str]]:
@@ -223,11 +226,14 @@ def _little_endian(found: re.Match[str]) -> Iterator[tuple[int, int, str]]:
         yield *found.span(), value
 
 
-def _bare_year(low: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+_YEAR_JOINTS = frozenset((", ", " and ", ", and ", " or ", "-", "–", " - ", " to "))
+
+
+def _bare_year(low: str, start: int, end: int, *, listed: bool) -> Iterator[tuple[int, int, str]]:
     before = _BEFORE_YEAR.search(low, max(0, start - 8), start)
     after = _AFTER_YEAR.match(low, end)
-    if before and after:
-        begin = before.start() if before[0].startswith("fy") else start
+    if after and (before or listed):
+        begin = before.start() if before and before[0].startswith("fy") else start
         yield begin, after.end(), low[start : after.end()]
 
 

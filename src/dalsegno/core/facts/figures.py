@@ -21,7 +21,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from dalsegno.core.facts.kinds import Kind
-from dalsegno.core.facts.labels import ID_WORDS, MONEY_WORDS, VERSION_WORDS, label_before
+from dalsegno.core.facts.labels import ID_WORDS, MONEY_WORDS, NUMBERED_WORDS, VERSION_WORDS, label_before
 from dalsegno.core.facts.measures import Numeral, measured
 from dalsegno.core.facts.numerals import CHINESE_NUMERAL, ENGLISH_NUMBER, NUMBER_WORDS, chinese, english, shown, small
 from dalsegno.core.facts.reading import Reading
@@ -33,6 +33,7 @@ _Found = tuple[int, int, Kind, str]
 
 _MAX_DIGITS = 40
 _SCALE_WORDS = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen"))
+_SHORT = 2
 _LONG = 8
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
 _POWERS = "十百千万萬亿億拾佰仟"
@@ -297,7 +298,8 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
     if label:
         word = label.rsplit(" ", 1)[-1].strip("#.")
         tails = {word, *(label[-size:] for size in range(1, 6) if not label.isascii())}
-        if digits.replace(".", "").replace("-", "").isdigit() and tails & ID_WORDS:
+        known = ID_WORDS if len(digits) > _SHORT else NUMBERED_WORDS
+        if digits.replace(".", "").isdigit() and tails & known:
             return start, end, Kind.ID, digits
         if word in VERSION_WORDS:
             return start, end, Kind.VERSION, digits
@@ -324,6 +326,8 @@ def _is_marker(low: str, start: int, end: int, number: Decimal) -> bool:
     after, before = low[end : end + 1], low[start - 1 : start]
     if after == "）" or (after == ")" and before in _INLINE):
         return number < _LONGEST_LIST and before not in ("(", "（")
+    if after == "、" and before in _INLINE:
+        return number < _LONGEST_LIST
     closed = after == "、" or (after in ".)．" and low[end + 1 : end + 2] in " \t*")
     return bool(after) and closed and number < _LONGEST_LIST and bool(_MARKER.search(low, max(0, start - 10), start))
 

@@ -3,8 +3,8 @@
 Rules of this module:
 
 * Facts come in order of their start. Of overlapping atoms the longest wins, so a date in a path is part of the path;
-  of equally long ones the kind whose rule is the narrower. Wordings keep their own order, and what stands in them is
-  listed as well.
+  of equally long ones the kind whose rule is the narrower. A quote of nothing but one atom is that atom. Wordings
+  keep their own order, and what stands in them is listed as well.
 * Finding takes time linear in the text's length, whatever the text: every pattern is bounded or cannot go back.
 """
 
@@ -70,10 +70,12 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 def _found(reading: Reading) -> list[Found]:
     plain = reading.plain
-    atoms = chain(
-        *(places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading))
+    atoms = _longest(
+        chain(places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading))
     )
-    return [*_longest(atoms), *_longest(quotes(plain)), *_longest(commands(plain)), *speech.speech(reading)]
+    whole = {(start, end) for start, end, kind, _ in atoms if kind is not Kind.NUMBER}
+    quoted = (one for one in quotes(plain) if (one[0] + 1, one[1] - 1) not in whole)
+    return [*atoms, *_longest(quoted), *_longest(commands(plain)), *speech.speech(reading)]
 
 
 def _longest(found: Iterable[Found]) -> list[Found]:

@@ -16,7 +16,7 @@ import re
 
 from dalsegno.core.facts.words import words
 
-__all__ = ["ID_WORDS", "MONEY_WORDS", "VERSION_WORDS", "label_before"]
+__all__ = ["ID_WORDS", "MONEY_WORDS", "NUMBERED_WORDS", "VERSION_WORDS", "label_before"]
 
 _WINDOW = 64
 
@@ -34,14 +34,22 @@ ID_WORDS = frozenset(
 )
 """Last words of a label whose value is an id, even when it is all digits."""
 
+NUMBERED_WORDS = frozenset(
+    words(
+        "number numbers num no id ids section article clause chapter appendix exhibit figure table room gate code "
+        "page line issue pr ticket 号 编号 号码"
+    )
+)
+"""Those of them after which even one or two digits are an id; `Flight 1` only counts flights."""
+
 MONEY_WORDS = frozenset(
     words(
         "budget price prices cost costs fee fees fare total subtotal amount salary deposit refund payment balance "
         "rent income revenue expense expenses wage tax tip credit debit quote discount premium bill charge value "
-        "worth funding paid pay pays charged spent spend earn earned owe owes refunded 预算 价格 价钱 费用 金额 "
-        "总价 单价 票价 房价 门票 工资 月薪 年薪 押金 定金 订金 尾款 租金 房租 余额 总额 总计 合计 报价 成本 收入 "
-        "营收 利润 奖金 补贴 人均消费 人均 消费 花费 支出 罚款 税款 货款 退款 赔偿 预付款 首付 贷款 薪资 薪水 "
-        "票款 运费 服务费 手续费"
+        "worth funding paid pay pays charged spent spend earn earned owe owes refunded 预算 股息 分红 股价 市值 "
+        "净资产 价格 价钱 费用 金额 总价 单价 票价 房价 门票 工资 月薪 年薪 押金 定金 订金 尾款 租金 房租 余额 "
+        "总额 总计 合计 报价 成本 收入 营收 利润 奖金 补贴 人均消费 人均 消费 花费 支出 罚款 税款 货款 退款 赔偿 "
+        "预付款 首付 贷款 薪资 薪水 票款 运费 服务费 手续费"
     )
 )
 """Last words of a label whose bare number is an amount of money."""

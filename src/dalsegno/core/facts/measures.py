@@ -43,7 +43,7 @@ _HALF_COIN = re.compile("[0-9一二三四五六七八九](?![0-9\u4e00-\u9fff])"
 _PERCENT_WORD = re.compile(
     r"\s?(?:percentage\spoints?|per\s?cent(?!age)|percent(?!age)|pct\b|bps\b|basis\spoints?|pp\b)"
 )
-_MODIFIED = re.compile(r"\s(?P<m>[a-z]+(?:-[a-z]+)?)\s(?P<n>[a-z]{3,}s|people|children)\b(?!-)")
+_MODIFIED = re.compile(r"\s(?P<m>[a-z]+(?:-[a-z]+)?(?:\s[a-z]+)?)\s(?P<n>[a-z]{3,}s|people|children)\b(?!-)")
 _NOUN = re.compile(r"[a-z]{3,}")
 _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
@@ -247,6 +247,11 @@ def _noun(low: str, after: _After) -> tuple[int, str] | None:
     ):
         return after.word_end, singular(word)
     modified = _MODIFIED.match(low, after.word_start - 1)
-    if modified and (modified["m"] in MODIFIERS or modified["m"].endswith("ed")) and modified["n"] not in NO_NOUNS:
+    if modified and _modifies(modified["m"]) and modified["n"] not in NO_NOUNS:
         return modified.end(), f"{modified['m']} {singular(modified['n'])}"
     return None
+
+
+def _modifies(between: str) -> bool:
+    """Whether each word between a number and a noun belongs to the noun."""
+    return all(word in MODIFIERS or word.endswith("ed") for word in between.split())

@@ -2,8 +2,8 @@ r"""Addresses: URLs, e-mail addresses, and paths of files.
 
 Rules of this module:
 
-* A URL has a scheme, `www.`, or a host under a well-known top-level domain. It ends before closing punctuation;
-  Chinese characters belong to it only right after `/`, `=` or `-`, so that `见https://a.com/b。` and
+* A URL has a scheme, `www.`, or a host under a well-known top-level domain that is no word. It ends before closing
+  punctuation; Chinese characters belong to it only right after `/`, `=` or `-`, so that `见https://a.com/b。` and
   `https://a.com/b查看` end well.
 * A path is absolute (`/etc/hosts`, `~/x`, `./x`, `C:\\x`, `\\\\host\\x`), or relative with a file's ending
   (`src/app.py`), or relative with two slashes and a part no word of a language has (`src/dalsegno/core_v2`).
@@ -28,10 +28,7 @@ __all__ = ["places"]
 _Found = tuple[int, int, Kind, str]
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-_TLD = (
-    "com|org|net|edu|gov|cn|io|dev|ai|app|info|biz|me|uk|us|de|fr|jp|hk|tw|co|eu|ru|in|au|ca|kr|sg|nl|ch|it|es|se|tv|cc|top|xyz"
-    "|site|online|shop|cloud|tech"
-)
+_TLD = "com|org|net|edu|gov|cn|io|dev|ai|app|info|biz|uk|de|fr|jp|hk|tw|eu|ru|au|ca|kr|sg|nl|ch|tv|cc|xyz|cloud|tech"
 _IN_URL = r"A-Za-z0-9._~:/?#@!$&'*+,;=%()\[\]-"
 _SCHEMES = words("http https ftp ws wss s3 gs file git ssh postgres postgresql mysql redis mongodb sqlite amqp")
 _URL = re.compile(rf"(?:[{_IN_URL}]|(?<=[/=-])[{_HAN}]{{1,64}}+){{1,2048}}+")

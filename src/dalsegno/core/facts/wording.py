@@ -47,6 +47,7 @@ _PROGRAMS = frozenset(
         "ffmpeg"
     )
 )
+_SCRIPT = re.compile(r"\.(?:sh|bash|py|pl|rb|js|ps1|bat)\Z|/[a-z_-]+\Z")
 _OPTION = re.compile(r"\s--?[A-Za-z][A-Za-z0-9-]*|\s\|\s|\s&&\s")
 _BLANKS = re.compile(r"\s+")
 
@@ -130,4 +131,6 @@ def _is_command(wording: str) -> bool:
     name = first.removeprefix("$").rsplit("/", 1)[-1]
     if name in _PROGRAMS:
         return bool(rest) or first.startswith("./")
-    return first.startswith("./") or (bool(rest) and first.isascii() and bool(_OPTION.search(wording)))
+    if first.startswith("./"):
+        return bool(rest) or _SCRIPT.search(first) is not None
+    return bool(rest) and first.isascii() and bool(_OPTION.search(wording))
