@@ -18,14 +18,15 @@ from typing import Any, cast
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.graph import START
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Send
 
 from dalsegno.core import codec
 from dalsegno.core.bulk import collector_paused
-from dalsegno.core.items import Plan, elements_of, last_places, lift
+from dalsegno.core.items import Plan, elements_of, last_places, lift, lift_input, lift_value
 from dalsegno.core.schema import StateSchema
-from dalsegno.core.tree import is_plain_text
+from dalsegno.core.tree import is_plain_object, is_plain_text
 from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import graph_of
@@ -185,7 +186,7 @@ class Requests:
                 (
                     WRITES_IDX_MAP.get(channel, place),
                     cast("Any", codec.encode(channel, "write")),
-                    lift(codec.encode(_kept(value), f"writes.{channel}"), plan),
+                    lift_value(codec.encode(_kept(value), f"writes.{channel}"), plan),
                 )
                 for place, (channel, value) in enumerate(writes)
             ],
@@ -240,8 +241,10 @@ class _Values:
 
 
 def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]) -> Whole:
-    tree = lift(codec.encode(value, f"state.{name}"), plan)
-    return Whole(tree, _said(value, written) if has_messages(value) else None)
+    tree = codec.encode(value, f"state.{name}")
+    if name == START and isinstance(tree, dict) and is_plain_object(tree):
+        return Whole(lift_input(tree, plan), inline=True)
+    return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
 
 
 def _kept(value: Any) -> Any:
