@@ -176,12 +176,13 @@ class Split:
         ranges = elements_of(old) or []
         before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old])
         by_key = before.by_key() if keyed else {}
+        alone = keyed or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
         placed: list[Place | bytes] = []  # where an element stands already, or what it is
         run: list[Json] = []  # small elements that are new
         index = 0
         while index < len(elements):
             element = elements[index]
-            packed = not keyed and _packs(element)
+            packed = not alone and _packs(element)
             part: Place | bytes | None = None
             count = 1
             if packed:
@@ -298,8 +299,6 @@ class _Before:
 
 def _packs(element: Any) -> bool:
     """Whether an element is so small that it shares an item with its neighbours, and no part of it stands apart."""
-    if is_message(element):
-        return False
     try:
         return len(orjson.dumps(element, option=orjson.OPT_PASSTHROUGH_DATACLASS)) <= INLINE_BYTES
     except TypeError:
@@ -335,8 +334,8 @@ def _is_pair(tree: Any) -> bool:
     return isinstance(tree, list) and len(tree) == 2 and isinstance(tree[0], str)  # noqa: PLR2004 - [key, value]
 
 
-def _is_chunk(tree: Mapping[str, Any]) -> bool:
-    return len(tree) == 1 and "$chunk" in tree
+def _is_chunk(tree: Any) -> bool:
+    return isinstance(tree, dict) and len(tree) == 1 and "$chunk" in tree
 
 
 def _is_large(tree: Any) -> bool:
