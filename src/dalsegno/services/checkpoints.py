@@ -13,7 +13,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import orjson
@@ -94,6 +94,7 @@ class Put:
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
+        forms: numbers of forms that are known to be stored.
     """
 
     thread: str
@@ -108,15 +109,17 @@ class Put:
     graph: bytes | None
     version: int | None
     fence: int | None
+    forms: Mapping[bytes, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PutDone:
-    """A stored checkpoint: its thread's and its own number, and its nodes by channel."""
+    """A stored checkpoint: its thread's and its own number, its nodes by channel, and its forms' numbers."""
 
     thread: int
     ckpt: int
     state: dict[str, Any]
+    forms: Mapping[bytes, int]
 
 
 @sound
@@ -173,7 +176,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
-    return PutDone(row.thread, ckpt, state)
+    return PutDone(row.thread, ckpt, state, numbers)
 
 
 def _prepare(
@@ -238,8 +241,10 @@ def _split(
 def _forms(row: ThreadRow, parent: Parent, request: Put) -> Op[dict[bytes, int]]:
     """Numbers of the checkpoint's shape and graph, which most likely are the parent's."""
     known = {body: number for number, body in (parent.shape, parent.graph) if number is not None and body is not None}
+    known.update(request.forms)
     wanted = {body for body in (request.frame.shape, request.graph) if body is not None}
-    return {**known, **(yield from forms(row.tenant, sorted(wanted - known.keys())))}
+    added = yield from forms(row.tenant, sorted(wanted - known.keys()))
+    return {body: added.get(body) or known[body] for body in wanted}
 
 
 def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes | None) -> int | None:
