@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store"]
+__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store", "TokenCounter"]
 
 R = TypeVar("R")
 
@@ -78,3 +78,14 @@ class Store(Protocol):
 
     async def aclose(self) -> None:
         """The same as `close`, for use inside an event loop."""
+
+
+class TokenCounter(Protocol):
+    """Counts or estimates the tokens of a text.
+
+    `core.tokens.estimate`, the default, is one; so are `conservative`, a `Calibrated`, or a real tokenizer's
+    `lambda text: len(encoding.encode(text))`.
+    """
+
+    def __call__(self, text: str, /) -> int:
+        """Tokens of a text: 0 for an empty one, never negative, and the same each time for the same text."""

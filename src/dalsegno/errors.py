@@ -5,7 +5,8 @@ Rules of this module:
 * A family answers "what now?": `Misuse` fix the call, `Conflict` reload and retry, `Missing` look for the
   right id, `Refused` ask for the right or change the data, `Damaged` stop and run `dalsegno check`,
   `StoreError` look at the database.
-* A message names the place and ends with the next step. Data a program may want is an attribute.
+* A message names the place and ends with the next step. Data a program may want is an attribute. Where the next step is
+  another one at a shell than in a program, the error carries both.
 * Driver errors never leave the store: they are chained as `__cause__` of one of these.
 """
 
@@ -43,7 +44,24 @@ __all__ = [
 
 
 class DalsegnoError(Exception):
-    """Root of every error raised on purpose by this package."""
+    """Root of every error raised on purpose by this package.
+
+    Attributes:
+        problem: what is wrong; the whole message where the next step was not given apart.
+        step: the next step as a program takes it; "" where it is part of the problem's text.
+        command: the next step as someone at a shell takes it.
+    """
+
+    def __init__(self, problem: str = "", *, step: str = "", command: str = "") -> None:
+        super().__init__(f"{problem}; {step}" if step else problem)
+        self.problem = problem
+        self.step = step
+        self.command = command or step
+
+    @property
+    def for_a_shell(self) -> str:
+        """The message with its next step in the words of a shell."""
+        return f"{self.problem}; {self.command}" if self.command else self.problem
 
 
 # --- fix the call -------------------------------------------------------------------------------
@@ -98,7 +116,8 @@ class HeadMoved(Conflict):
     def __init__(self, thread_id: str, *, expected: str | None, found: str | None) -> None:
         super().__init__(
             f"thread {thread_id!r}: this writer continued from checkpoint {expected or '(none)'}, but the head is "
-            f"{found or '(none)'} now; nothing of this write was stored. Load the thread again and repeat the input."
+            f"{found or '(none)'} now; nothing of this write was stored. Another run wrote first, or the last write of "
+            "one that was cancelled came late: load the thread again and repeat the call."
         )
         self.thread_id = thread_id
         self.expected = expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import sqlite3
 import stat
 
@@ -146,3 +147,18 @@ def test_a_fault_of_the_program_is_not_hidden(run, monkeypatch):
     monkeypatch.setattr(dalsegno.connect.__globals__["Dalsegno"], "__init__", broken)
     with pytest.raises(ZeroDivisionError):
         run("threads")
+
+
+def test_a_next_step_is_told_to_each_in_its_own_words():
+    error = DalsegnoError("it is not there", step="connect with create=True", command="run `dalsegno import`")
+    assert str(error) == "it is not there; connect with create=True"
+    assert error.for_a_shell == "it is not there; run `dalsegno import`"
+    assert (error.problem, error.step, error.command) == (
+        "it is not there", "connect with create=True", "run `dalsegno import`",
+    )  # fmt: skip
+    alike = DalsegnoError("it is not there", step="check the name")
+    assert str(alike) == alike.for_a_shell == "it is not there; check the name"
+    whole = DalsegnoError("it is not there; check the name")
+    assert str(whole) == whole.for_a_shell
+    copied = pickle.loads(pickle.dumps(error))
+    assert (str(copied), copied.for_a_shell) == (str(error), error.for_a_shell)

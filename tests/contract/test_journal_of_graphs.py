@@ -13,6 +13,7 @@ from langgraph.types import Send, interrupt
 
 import dalsegno
 from dalsegno.errors import CheckpointNotFound, HeadMoved, Misuse, ThreadNotFound
+from dalsegno.langgraph import requests
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
@@ -357,3 +358,70 @@ def test_pruning_leaves_the_journal_whole(ds):
     ds.checkpointer.prune(["t"], strategy="delete")
     assert [event.payload for event in ds.journal.read("t")] == [event.payload for event in before]
     assert ds.threads.check().clean
+
+
+class Two(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    archive: Annotated[list[AnyMessage], add_messages]
+    note: str
+
+
+def _message(name: str, text: str = "hi") -> HumanMessage:
+    return HumanMessage(text, id=name)
+
+
+GONE: list[tuple[list[dict[str, Any]], list[str]]] = [
+    (
+        [{"messages": [_message("a"), _message("b")], "archive": [_message("a")]}, {"messages": [RemoveMessage("a")]}],
+        [],
+    ),
+    ([{"messages": [_message("a")], "archive": [_message("a")]}, {"archive": [RemoveMessage("a")]}], []),
+    (
+        [
+            {"messages": [_message("a"), _message("b")], "archive": [_message("a")]},
+            {"messages": [RemoveMessage("a")]},
+            {"archive": [RemoveMessage("a")]},
+        ],
+        ["a"],
+    ),
+    (
+        [
+            {"messages": [_message("a"), _message("b")], "archive": [_message("a")]},
+            {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)], "archive": [_message("c")]},
+        ],
+        ["b"],
+    ),
+    ([{"messages": [_message("a")]}, {"messages": [RemoveMessage("a")], "archive": [_message("a")]}], []),
+]
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["remembering", "forgetful"])
+@pytest.mark.parametrize("case", range(len(GONE)))
+def test_a_message_is_gone_only_when_no_channel_has_it(store_url, case, fresh):
+    steps, gone = GONE[case]
+    ds = dalsegno.connect(store_url)
+    graph = line(ds.checkpointer, _silent, schema=Two)
+    for step in steps:
+        if fresh and store_url != "memory://":
+            ds.close()
+            ds = dalsegno.connect(store_url)
+            graph = line(ds.checkpointer, _silent, schema=Two)
+        graph.invoke(step, CONFIG)
+    found = [event for event in ds.journal.read("t") if event.kind == "delete"]
+    assert len(found) == len(gone)
+    graph.invoke({"messages": [_message("a", "changed")]}, CONFIG)
+    last = ds.journal.read("t")[-1]
+    assert (last.kind, last.text) == ("message" if "a" in gone else "edit", "changed")
+    assert ds.threads.check().clean
+    ds.close()
+
+
+def test_a_turn_does_not_say_old_messages_again(ds, monkeypatch):
+    graph = line(ds.checkpointer, _silent, schema=Two)
+    for n in range(3):
+        graph.invoke({"messages": [_message(f"m{n}")], "archive": [_message(f"a{n}")], "note": "x"}, CONFIG)
+    heard: list[str] = []
+    real = requests.said_of
+    monkeypatch.setattr(requests, "said_of", lambda message, node: heard.append(message.id) or real(message, node))
+    graph.invoke({"messages": [_message("m3")], "note": "y"}, CONFIG)
+    assert heard == ["m3"]

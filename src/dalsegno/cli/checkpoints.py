@@ -18,7 +18,6 @@ from rich.tree import Tree
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.legible import readable
 from dalsegno.cli.text import clip, one_line, shown, time
-from dalsegno.cli.whereabouts import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +41,7 @@ def checkpoints(
 ) -> None:
     """Show the checkpoints of a thread as a tree with its forks."""
     with frame.connect(thread) as ds:
-        found = page_of(ds, thread, limit=limit, before=before)
+        found = ds.threads.checkpoints(thread, limit=limit, before=before)
     if frame.out.as_json:
         frame.out.document(found)
         return

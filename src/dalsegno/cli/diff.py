@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from dalsegno.cli.difference import Change, difference
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.legible import readable
+from dalsegno.cli.legible import readable, without_notes
 from dalsegno.cli.text import clip, counted, shown
 from dalsegno.cli.whereabouts import tree_at
 from dalsegno.errors import Missing
@@ -44,7 +45,8 @@ def diff(
         before, after = _tree(ds, a, thread), _tree(ds, b, thread)
     changes = list(difference(before, after))
     if frame.out.as_json:
-        frame.out.document({"a": a, "b": b, "thread_id": thread, "changes": changes})
+        told = [replace(each, before=without_notes(each.before), after=without_notes(each.after)) for each in changes]
+        frame.out.document({"a": a, "b": b, "thread_id": thread, "changes": told})
     else:
         told = [change for change in changes if ids or change.kind != "id"]
         for change in told:

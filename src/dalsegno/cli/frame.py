@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
-from dalsegno.cli.hints import for_a_shell
 from dalsegno.cli.output import Output
 from dalsegno.connect import connect
 from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError, ThreadNotFound
@@ -214,7 +213,7 @@ def _guarded(*, debug: bool) -> Iterator[None]:
         _let_go_of_stdout()
         raise typer.Exit(BROKEN_PIPE) from None
     except DalsegnoError as error:
-        _complain(for_a_shell(str(error)), debug=debug)
+        _complain(error.for_a_shell, debug=debug)
         raise typer.Exit(exit_code_of(error)) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -4,7 +4,7 @@ Rules of this module:
 
 * Pure, and nothing is decoded: a class of another program is shown by its name and its fields.
 * Notes that only the codec needs (the order of keys, which fields were set) are not shown; the order is kept.
-* What is shown is for eyes. Programs take `--json`, which gives the tree as it is stored.
+* What is shown is for eyes. Programs take `--json`, which gives trees.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalsegno.core.items import is_message
 from dalsegno.core.messages import author_of, text_of
 from dalsegno.core.tree import read_order
 
-__all__ = ["NOTES", "WRAPPERS", "readable"]
+__all__ = ["NOTES", "WRAPPERS", "readable", "without_notes"]
 
 NOTES: Final = frozenset({"$keys", "$unset", "$given", "$absent"})
 """Keys that say how a value was written down, not what it is."""
@@ -51,6 +51,13 @@ def _inner(value: Any) -> str:
 def _object(value: dict[str, Any]) -> str:
     pairs = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_inner(value[key])}" for key in _keys(value))
     return f"{{{pairs}}}"
+
+
+def without_notes(value: Any) -> Any:
+    """A tree without the codec's notes, its keys in the order they were given in."""
+    if isinstance(value, list):
+        return list(map(without_notes, value))
+    return {key: without_notes(value[key]) for key in _keys(value)} if isinstance(value, dict) else value
 
 
 def _keys(value: dict[str, Any]) -> list[str]:

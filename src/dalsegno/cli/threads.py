@@ -8,22 +8,32 @@ import typer
 from rich.cells import cell_len
 
 from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.output import plain
 from dalsegno.cli.text import counted, shown, time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.table import Table
     from rich.text import Text
 
     from dalsegno.cli.output import Output
+    from dalsegno.faces.threads import Status
     from dalsegno.services.inspect import Thread
 
 __all__ = ["register"]
 
 _WIDE: Final = 120
-_FOLDED: Final = {"owner": 10, "created": 10, "last change": 10, "": 10}
+_FOLDED: Final = {"owner": 10, "created": 10, "last change": 10, "status": 11}
 """Columns that may fold, and what they need then."""
+
+_STYLES: Final = {
+    "interrupted": "yellow",
+    "failed": "red",
+    "unfinished": "yellow",
+    "running": "green",
+    "deleted": "red",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -38,16 +48,17 @@ def threads(
     after: Annotated[str | None, typer.Option(metavar="ID", help="Only those after this thread in the list.")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="With the tombstones of deleted threads.")] = False,
 ) -> None:
-    """List threads, with their owners and sizes."""
+    """List threads, with where they stand, their owners and sizes."""
     with frame.connect() as ds:
         found = ds.threads.list(limit=limit, after=after, deleted=deleted)
+        status = ds.threads.status(*(thread.thread_id for thread in found))
     if frame.out.as_json:
-        frame.out.document(found)
+        frame.out.document([{**plain(thread), "status": status[thread.thread_id]} for thread in found])
         return
     if found:
-        table = _table(frame.out, found)
+        table = _table(frame.out, found, status)
         if table is None:
-            frame.out.lines(*_lines(found))
+            frame.out.lines(*_lines(found, status))
         else:
             frame.out.show(table)
     else:
@@ -57,7 +68,7 @@ def threads(
         frame.out.note(f"There may be more: {frame.proposal(*words)}")
 
 
-def _table(out: Output, found: Sequence[Thread]) -> Table | None:
+def _table(out: Output, found: Sequence[Thread], status: Mapping[str, Status]) -> Table | None:
     """The threads as a table in which no id wraps; None where there is no room for one."""
     columns: dict[str, list[Text]] = {
         "thread": [shown(thread.thread_id) for thread in found],
@@ -66,9 +77,9 @@ def _table(out: Output, found: Sequence[Thread]) -> Table | None:
         "last change": [shown(time(thread.updated_at)) for thread in found],
         "events#": [shown(f"{thread.events:,}") for thread in found],
         "checkpoints#": [shown(f"{thread.checkpoints:,}") for thread in found],
-        "": [_mark(thread) for thread in found],
+        "status": [_status(thread, status) for thread in found],
     }
-    left_out = {name for name in ("owner", "") if not any(cell.plain for cell in columns[name])}
+    left_out = {"owner"} if not any(thread.owner for thread in found) else set()
     left_out |= {"created"} if out.width < _WIDE else set()
     columns = {name: cells for name, cells in columns.items() if name not in left_out}
     table = out.table(*columns)
@@ -82,16 +93,15 @@ def _table(out: Output, found: Sequence[Thread]) -> Table | None:
     return table if needed + 3 * len(columns) + 1 <= out.width else None
 
 
-def _lines(found: Sequence[Thread]) -> Iterator[Text]:
+def _lines(found: Sequence[Thread], status: Mapping[str, Status]) -> Iterator[Text]:
     """The threads as lines, an id on a line of its own."""
     for thread in found:
         yield shown(thread.thread_id)
         facts = time(thread.updated_at), counted(thread.events, "event"), counted(thread.checkpoints, "checkpoint")
-        more = [each for each in (thread.owner, _mark(thread).plain) if each]
+        more = [each for each in (thread.owner, _status(thread, status).plain) if each]
         yield shown("  " + "  ".join([*facts, *more]), "dim")
 
 
-def _mark(thread: Thread) -> Text:
-    if thread.deleted:
-        return shown("deleted", "red")
-    return shown(f"run by {thread.leased_to}" if thread.leased_to else "", "yellow")
+def _status(thread: Thread, status: Mapping[str, Status]) -> Text:
+    word = status[thread.thread_id]
+    return shown(f"{word}: {thread.leased_to}" if thread.leased_to else word, _STYLES.get(word, ""))

@@ -9,9 +9,8 @@ from dalsegno.errors import CheckpointNotFound
 if TYPE_CHECKING:
     import dalsegno
     from dalsegno.core.journal import Event
-    from dalsegno.faces.threads import CheckpointInfo
 
-__all__ = ["events_at", "namespace_of", "page_of", "tree_at"]
+__all__ = ["events_at", "namespace_of", "tree_at"]
 
 
 def tree_at(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> dict[str, Any]:
@@ -47,22 +46,6 @@ def events_at(ds: dalsegno.Dalsegno, thread: str, *, after: int, limit: int, che
             "checkpoints (`dalsegno checkpoints` lists them), or look at this one with `dalsegno state`"
         )
         raise CheckpointNotFound(msg) from None
-
-
-def page_of(ds: dalsegno.Dalsegno, thread: str, *, limit: int, before: str | None) -> list[CheckpointInfo]:
-    """Checkpoints of all namespaces, newest first, older than one of any namespace.
-
-    Raises:
-        ThreadNotFound, CheckpointNotFound: there is nothing to show.
-    """
-    try:
-        return ds.threads.checkpoints(thread, limit=limit, before=before)
-    except CheckpointNotFound:
-        every = ds.threads.checkpoints(thread)
-        place = next((place for place, each in enumerate(every, 1) if each.checkpoint_id == before), None)
-        if place is None:
-            raise
-        return every[place : place + limit]
 
 
 def namespace_of(ds: dalsegno.Dalsegno, thread: str, checkpoint: str) -> str | None:

@@ -6,67 +6,23 @@ import asyncio
 import builtins
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from typing import Any, NoReturn
 
-import orjson
-from langgraph.checkpoint.serde.types import INTERRUPT
-from langgraph.types import Send
-
 from dalsegno.contracts import Op, Store
-from dalsegno.core import codec
 from dalsegno.core.items import put_back
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Damaged
+from dalsegno.faces.checkpoints import CheckpointInfo, infos
 from dalsegno.faces.face import Face
+from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
-from dalsegno.langgraph.pending import TASKS, pending_nodes
 from dalsegno.services import inspect, reading, upkeep
-from dalsegno.services.frames import from_micros, read_frame
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
-from dalsegno.services.loading import Loaded, load
 from dalsegno.services.sound import sound
-from dalsegno.services.threads_row import Scope, find_thread
+from dalsegno.services.threads_row import Scope
 
-__all__ = ["CheckpointInfo", "Report", "Threads"]
-
-_CONTROL = frozenset({"__error__", "__error_source_node__", INTERRUPT, "__resume__"})
-"""Channels of writes that say what happened to a task, not what it produced (LangGraph's rule)."""
-
-_NOBODYS_TASK = "00000000-0000-0000-0000-000000000000"
-"""LangGraph's task id of writes that are an input to the step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointInfo:
-    """A checkpoint as lists show it.
-
-    Attributes:
-        checkpoint_id, parent_id: ids; a root has no parent.
-        ns: namespace, "" for the root graph.
-        step, source: LangGraph's metadata.
-        created_at: aware UTC.
-        branch: 0 is the thread's first.
-        next: nodes that wait to run.
-        writes: tasks with pending writes.
-        finished: of these, tasks that have finished; they are not run again.
-        interrupts: questions that wait for an answer, each as the tree it is stored as.
-        is_head: whether it is the newest of its namespace.
-    """
-
-    checkpoint_id: str
-    parent_id: str | None
-    ns: str
-    step: int | None
-    source: str | None
-    created_at: datetime
-    branch: int
-    next: list[str]
-    writes: int
-    finished: int
-    interrupts: builtins.list[Json]
-    is_head: bool
+__all__ = ["CheckpointInfo", "Report", "Status", "Threads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +76,14 @@ class Threads(Face):
         """
         return self._run(lambda scope: inspect.get_thread(scope, thread_name(thread_id)))
 
+    def status(self, *thread_ids: str) -> dict[str, Status]:
+        """Where some threads stand, by id: whether a run is over, waits, or is under way.
+
+        Raises:
+            ThreadNotFound: there is no such thread, or it is another user's; a deleted one is `Status.DELETED`.
+        """
+        return self._run(lambda scope: statuses(scope, list(map(thread_name, thread_ids))))
+
     def bytes(self, thread_id: str) -> int:
         """Bytes of what a thread stores (bodies; the database's own overhead is not in it)."""
         return self._run(lambda scope: inspect.thread_bytes(scope, thread_name(thread_id)))
@@ -136,6 +100,23 @@ class Threads(Face):
             ThreadNotFound: there never was such a thread.
         """
         self._run(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    def prune(self, thread_id: str, keep: int = 1) -> int:
+        """Drop old checkpoints; the journal keeps what happened.
+
+        Args:
+            thread_id: the thread.
+            keep: how many of the newest stay in each namespace, with what their delta channels are rebuilt from.
+
+        Returns:
+            How many checkpoints went.
+
+        Raises:
+            ThreadNotFound: no such thread.
+            LeaseHeld: a run holds it.
+        """
+        self.get(thread_id)
+        return self._run(lambda scope: upkeep.prune(scope, thread_name(thread_id), "keep_latest", keep), write=True)
 
     def copy(self, source: str, target: str) -> None:
         """Copy a thread with history and journal.
@@ -172,10 +153,13 @@ class Threads(Face):
         Args:
             thread_id: the thread.
             limit: at most so many.
-            before: only those put before this checkpoint.
+            before: only those put before this checkpoint, of whichever namespace.
             ns: only this namespace.
+
+        Raises:
+            ThreadNotFound, CheckpointNotFound: there is no such thread, or nothing to begin before.
         """
-        return self._run(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
+        return self._run(lambda scope: infos(scope, thread_name(thread_id), limit, before, ns))
 
     def check(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Re-read one thread, or all, and report everything that should not be, in unreadable threads too.
@@ -210,6 +194,10 @@ class Threads(Face):
         """Async face of `get`."""
         return await self._arun(lambda scope: inspect.get_thread(scope, thread_name(thread_id)))
 
+    async def astatus(self, *thread_ids: str) -> dict[str, Status]:
+        """Async face of `status`."""
+        return await self._arun(lambda scope: statuses(scope, list(map(thread_name, thread_ids))))
+
     async def abytes(self, thread_id: str) -> int:
         """Async face of `bytes`."""
         return await self._arun(lambda scope: inspect.thread_bytes(scope, thread_name(thread_id)))
@@ -222,6 +210,13 @@ class Threads(Face):
     async def areopen(self, thread_id: str) -> None:
         """Async face of `reopen`."""
         await self._arun(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    async def aprune(self, thread_id: str, keep: int = 1) -> int:
+        """Async face of `prune`."""
+        await self.aget(thread_id)
+        return await self._arun(
+            lambda scope: upkeep.prune(scope, thread_name(thread_id), "keep_latest", keep), write=True
+        )
 
     async def acopy(self, source: str, target: str) -> None:
         """Async face of `copy`."""
@@ -247,7 +242,7 @@ class Threads(Face):
         self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
     ) -> builtins.list[CheckpointInfo]:
         """Async face of `checkpoints`."""
-        return await self._arun(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
+        return await self._arun(lambda scope: infos(scope, thread_name(thread_id), limit, before, ns))
 
     async def acheck(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Async face of `check`, in a worker thread: it reads everything."""
@@ -281,16 +276,6 @@ def _absent(thread_id: str, checkpoint_id: str | None) -> CheckpointNotFound:
     return CheckpointNotFound(f"thread {thread_id!r} has no checkpoint yet")
 
 
-def _decides(channel: str) -> bool:
-    """Whether what runs next depends on the channel's value, not only on its version."""
-    return channel == TASKS or channel.startswith("join:")
-
-
-def _bare_send(tree: Json) -> Send | None:
-    node = tree.get("node") if isinstance(tree, dict) else None
-    return Send(node, None) if isinstance(node, str) else None
-
-
 def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     conf = {"thread_id": thread_id, "checkpoint_ns": ns}
     if checkpoint_id is not None:
@@ -305,64 +290,3 @@ def _tree(scope: Scope, name: str, ns: str, checkpoint_id: str | None) -> Op[dic
         return None
     loaded = yield from reading.contents([row])
     return {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in row.state.items()}
-
-
-@sound
-def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:
-    yield from find_thread(scope, name)
-    cursor = None
-    if before is not None:
-        edge = yield from reading.find(scope, name, ns or "", before, writes=False)
-        if edge is None:
-            msg = f"thread {name!r} has no checkpoint {before!r}; `dalsegno checkpoints` lists them"
-            raise CheckpointNotFound(msg)
-        cursor = edge.ckpt
-    rows = yield from reading.page(scope, name, ns=ns, before=cursor, limit=2**31 if limit is None else limit)
-    yield from reading.writes_of(rows)
-    if not rows:
-        return []
-    nodes = [node for row in rows for name, node in row.state.items() if _decides(name)]
-    asked = [write.tree for row in rows for write in row.writes if write.channel == INTERRUPT]
-    loaded = yield from load(rows[0].tenant, rows[0].thread, nodes + asked)
-    return [_info(row, loaded) for row in rows]
-
-
-def _info(row: reading.Row, loaded: Loaded) -> CheckpointInfo:
-    finished = {write.task for write in row.writes if write.channel not in _CONTROL and write.task != _NOBODYS_TASK}
-    return CheckpointInfo(
-        checkpoint_id=row.id,
-        parent_id=row.parent_id,
-        ns=row.ns,
-        step=row.step,
-        source=row.source,
-        created_at=from_micros(row.created_at),
-        branch=row.branch,
-        next=_next(row, loaded),
-        writes=len({write.task for write in row.writes}),
-        finished=len(finished),
-        interrupts=[
-            question
-            for write in row.writes
-            if write.channel == INTERRUPT and write.task not in finished
-            for question in _questions(put_back(write.tree, loaded.trees, loaded.blobs))
-        ],
-        is_head=row.is_head,
-    )
-
-
-def _questions(tree: Json) -> builtins.list[Json]:
-    """The values in a stored write of interrupts: one, or a list or tuple of them."""
-    inner = tree.get("$tuple", tree) if isinstance(tree, dict) else tree
-    parts = inner if isinstance(inner, list) else [inner]
-    return [part.get("value") if isinstance(part, dict) else part for part in parts]
-
-
-def _next(row: reading.Row, loaded: Loaded) -> list[str]:
-    checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
-    values: dict[str, Any] = dict(row.state)
-    for name in filter(_decides, values):
-        tree = put_back(values[name], loaded.trees, loaded.blobs)
-        # A Send's argument may be of a type that is not registered here; only where it goes is asked for.
-        values[name] = list(map(_bare_send, tree)) if isinstance(tree, list) else codec.decode(tree)
-    checkpoint["channel_values"] = values
-    return pending_nodes(checkpoint, orjson.loads(row.graph) if row.graph is not None else None)

@@ -118,9 +118,11 @@ def _chosen(document: Document, count: int, index: int | None) -> int:
     if index is None and count == 1:
         return 0
     if index is None or isinstance(index, bool) or not 0 <= index < count:
+        instead = "" if index is None else f", not {index}"
         raise TranscriptError(
-            f"{document.source}: holds {count} conversations; choose one by its index from 0 to {count - 1}"
-            f"{'' if index is None else f', not {index}'}."
+            f"{document.source}: holds {count} conversations",
+            step=f"choose one by its index from 0 to {count - 1}{instead}.",
+            command=f"choose one with --index from 0 to {count - 1}{instead}.",
         )
     return index
 

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
 
-__all__ = ["Authors"]
+__all__ = ["Authors", "messages_in", "writer_of"]
 
 _MOST = 512
 
@@ -43,7 +43,7 @@ class Authors:
             path: the task's path (`~__pregel_pull, model`, `~__pregel_push, 0000000001`).
             writes: (channel, value) pairs.
         """
-        messages = [message for _, value in writes for message in _messages(value)]
+        messages = [message for _, value in writes for message in messages_in(value)]
         if not messages:
             return
         with self._lock:
@@ -92,7 +92,8 @@ def writer_of(message: Any, written: Sequence[tuple[BaseMessage, str]]) -> str |
     return None
 
 
-def _messages(value: Any) -> list[BaseMessage]:
+def messages_in(value: Any) -> list[BaseMessage]:
+    """The messages of a write: one alone, or those of a list, also under an `Overwrite`."""
     if isinstance(value, Overwrite):
         value = value.value
     if isinstance(value, BaseMessage):

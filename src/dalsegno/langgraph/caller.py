@@ -19,7 +19,7 @@ from typing import Any
 from langgraph.pregel import Pregel
 from langgraph.pregel._loop import PregelLoop
 
-__all__ = ["calling_channels", "calling_loop", "graph_of"]
+__all__ = ["calling_channels", "calling_loop", "graph_of", "live_channels"]
 
 _ENTRANCES = frozenset({"__enter__", "__aenter__", "_checkpointer_put_after_previous"})
 _FRAMES = 6
@@ -49,6 +49,22 @@ def calling_channels() -> Mapping[str, Any] | None:
                 return found.specs
             if isinstance(found, Pregel):
                 return found.channels
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def live_channels() -> Mapping[str, Any] | None:
+    """The channels, with their values, of the run or the update that puts a checkpoint, looked for likewise."""
+    frame = sys._getframe(2)  # noqa: SLF001 - the documented purpose of this module
+    for _ in range(_FRAMES):
+        found = frame.f_locals.get("self") if "self" in (*frame.f_code.co_varnames, *frame.f_code.co_freevars) else None
+        if isinstance(found, PregelLoop):
+            return found.channels
+        if isinstance(found, Pregel):
+            channels = frame.f_locals.get("channels")
+            return channels if isinstance(channels, Mapping) else None
         if frame.f_back is None:
             return None
         frame = frame.f_back

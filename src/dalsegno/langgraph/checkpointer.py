@@ -32,8 +32,9 @@ from dalsegno.errors import Misuse
 from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.barriers import part_barriers
-from dalsegno.langgraph.caller import calling_channels, calling_loop
+from dalsegno.langgraph.caller import calling_channels, calling_loop, live_channels
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
+from dalsegno.langgraph.deltas import Deltas
 from dalsegno.langgraph.going import Going
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
@@ -41,6 +42,8 @@ from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.langgraph.requests import Recorded, Requests
 from dalsegno.services import checkpoints, reading, upkeep
 from dalsegno.services import writes as pending
+from dalsegno.services.checkpoints import Put, PutDone
+from dalsegno.services.heard import put_heard
 from dalsegno.services.ids import thread_name
 from dalsegno.services.memo import Memo
 from dalsegno.services.sound import sound
@@ -75,6 +78,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._scope = scope
         self._memo = Memo()
         self._going = Going()
+        self._deltas = Deltas()
         authors = Authors()
         self._requests = Requests(self._memo, authors, schema)
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
@@ -86,6 +90,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the head of a thread's namespace, or the checkpoint the config names; None when there is none.
 
+        What a cancelled run of this process has begun to write is waited for first, in whichever loop it goes on.
+
         Raises:
             GraphChanged: a run asks in order to go on, and its graph lacks a node that waits.
             InputOverUnfinished: a run asks in order to apply an input over waiting steps, and that is set to raise.
@@ -94,11 +100,14 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """
         loop = calling_loop()
         self._classes.learn(calling_channels())
+        conf = conf_of(config)
+        if not conf.get("checkpoint_ns"):
+            self._going.over_here(self._scope().tenant, thread_name(conf.get("thread_id")))
         found = self._store.run(self._read(config, own=loop is not None), write=False)
         return self._hand_out(config, found, loop)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Async face of `get_tuple`; it waits for what a cancelled run of this process has begun to write."""
+        """Async face of `get_tuple`."""
         loop = calling_loop()
         self._classes.learn(calling_channels())
         conf = conf_of(config)
@@ -202,11 +211,13 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
+        loop, channels = calling_loop(), live_channels()
         request, marks = self._requests.put(
-            config, checkpoint, metadata, new_versions, calling_loop(), by_graph=calling_channels() is not None
+            config, checkpoint, metadata, new_versions, loop, by_graph=calling_channels() is not None
         )
-        scope = self._scope()
-        done = self._store.run(lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread))
+        op = self._put(request, channels, checkpoint, loop)
+        done = self._store.run(op, write=True, key=(self._scope().tenant, request.thread))
+        self._deltas.stored(channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
 
     async def aput(
@@ -217,14 +228,15 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Async face of `put`."""
+        loop, channels = calling_loop(), live_channels()
         request, marks = self._requests.put(
-            config, checkpoint, metadata, new_versions, calling_loop(), by_graph=calling_channels() is not None
+            config, checkpoint, metadata, new_versions, loop, by_graph=calling_channels() is not None
         )
-        scope = self._scope()
-        with self._going.write(scope.tenant, request.thread):
-            done = await self._store.arun(
-                lambda: checkpoints.put(scope, request), write=True, key=(scope.tenant, request.thread)
-            )
+        op = self._put(request, channels, checkpoint, loop)
+        tenant = self._scope().tenant
+        with self._going.write(tenant, request.thread):
+            done = await self._store.arun(op, write=True, key=(tenant, request.thread))
+        self._deltas.stored(channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
 
     def put_writes(
@@ -347,6 +359,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     def get_next_version(self, current: str | float | None, channel: None) -> int:  # noqa: ARG002 - LangGraph's signature
         """The next version of a channel: one more than the last, also after a version written by another saver."""
         part_barriers()
+        self._deltas.catch()
         if current is None:
             return 1
         if isinstance(current, str):
@@ -359,6 +372,16 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         return self
 
     # --- operations
+
+    def _put(
+        self, request: Put, channels: Mapping[str, Any] | None, checkpoint: Checkpoint, loop: PregelLoop | None
+    ) -> OpFactory[PutDone]:
+        """Storing a checkpoint, with what its delta channels bring to the journal."""
+        scope, place = self._scope(), request.place
+        heard = self._deltas.heard(channels, checkpoint, place.parent, loop, is_root=place.ns == "")
+        if heard is None:
+            return lambda: checkpoints.put(scope, request)
+        return lambda: put_heard(scope, request, heard)
 
     def _run(self, make: Callable[[Scope], Op[R]]) -> R:
         scope = self._scope()

@@ -120,6 +120,7 @@ class Requests:
         with collector_paused():
             for name, value in checkpoint["channel_values"].items():
                 work.add(name, value, is_new=compare or name in new_versions)
+            work.settle()
         plan = work.plan
         request = Put(
             thread=thread,
@@ -208,6 +209,8 @@ class _Values:
         self.marks = Marks(sends=[])
         self._held = held
         self._written = written
+        self._standing: dict[str, Callable[[], Whole]] = {}
+        self._loses = False
 
     def add(self, name: str, value: Any, *, is_new: bool) -> None:
         """Take a channel's value; `is_new` says whether LangGraph gave it a new version."""
@@ -218,6 +221,8 @@ class _Values:
 
         # Bound to values, not to this object: without cycles, what a request holds is let go at once.
         whole = partial(_whole, name, value, self.plan, self._written)
+        if has_messages(value):
+            self._standing[name] = whole
         before = self._held.prints.get(name) if self._held is not None else None
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
@@ -231,12 +236,20 @@ class _Values:
                 self.out[name] = Unchanged(whole)
                 return
             self.out[name] = whole()
+            self._loses = self._loses or (not name.startswith("__") and _may_lose(before, value))
             print_value(self.marks.prints, name, value)
             if has_messages(value):
                 self.marks.templates[name] = codec.clone_list(value)
             return
         self.marks.prints[name] = before
         self.out[name] = Unchanged(whole)
+
+    def settle(self) -> None:
+        """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""
+        if self._loses:
+            for name, whole in self._standing.items():
+                if not isinstance(self.out[name], Whole):
+                    self.out[name] = whole()
 
     def _trees(self, name: str, tail: Sequence[Any], start: int) -> list[Any]:
         return [lift(codec.encode(item, f"state.{name}[{place}]"), self.plan) for place, item in enumerate(tail, start)]
@@ -247,6 +260,14 @@ def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]
     if name == START and isinstance(tree, dict) and is_plain_object(tree):
         return Whole(lift_input(tree, plan), inline=True)
     return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
+
+
+def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:
+    """Whether a channel may have had a message that its value has no more; a list that is not remembered may have."""
+    if not isinstance(before, ListPrint):
+        return before is None and isinstance(value, list)
+    has = {getattr(item, "id", None) for item in value} if isinstance(value, list) else set()
+    return any(getattr(item, "id", None) not in has for item in before.objects)
 
 
 def _kept(value: Any) -> Any:

@@ -36,6 +36,7 @@ __all__ = [
     "Finding",
     "Thread",
     "Verdict",
+    "any_thread",
     "check_remains",
     "check_thread",
     "get_thread",
@@ -129,9 +130,18 @@ def get_thread(scope: Scope, name: str) -> Op[Thread]:
         ThreadNotFound: no such thread.
     """
     yield from find_thread(scope, name)
+    return (yield from any_thread(scope, name))
+
+
+def any_thread(scope: Scope, name: str) -> Op[Thread]:
+    """One thread, or its tombstone.
+
+    Raises:
+        ThreadNotFound: there never was such a thread.
+    """
     rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name)})
     clock = yield Step("now", {})
-    if not rows:
+    if not rows or (scope.user is not None and rows[0][1] != scope.user):
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)
     return _thread(rows[0], clock[0][0])

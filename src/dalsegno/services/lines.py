@@ -10,7 +10,7 @@ from zlib import crc32
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import digest_of
+from dalsegno.core.items import Place, digest_of
 from dalsegno.core.journal import Kind, Span, lineage, spans_contain
 from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import ThreadRow
@@ -20,10 +20,11 @@ __all__ = ["Known", "known_messages", "mark_of", "spans_of"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A message the lineage has an event for: the body it had last, and who it was by."""
+    """A message the lineage has an event for: the body it had last, who it was by, and where the body stands."""
 
     body: bytes | None
     author: str
+    place: Place | None = None
 
     def same(self, body: bytes | None) -> bool:
         """Whether a body says exactly the same."""
@@ -44,7 +45,7 @@ def known_messages(row: ThreadRow, ids: AbstractSet[str], spans: list[Span]) -> 
     marks = sorted(map(mark_of, ids))
     rows = yield Step("events_marked", {**row.key, "marks": json_text(marks)})
     known: dict[str, Known] = {}
-    for _seq, kind, author, branch, ckpt, _mark, _lane, _pos, body in rows:
+    for _seq, kind, author, branch, ckpt, _mark, lane, pos, body in rows:
         if not spans_contain(spans, branch, ckpt or 0):
             continue
         raw = body.encode() if isinstance(body, str) else body
@@ -55,7 +56,7 @@ def known_messages(row: ThreadRow, ids: AbstractSet[str], spans: list[Span]) -> 
         if kind == Kind.DELETE.code:
             known.pop(id_, None)
         else:
-            known[id_] = Known(raw, author)
+            known[id_] = Known(raw, author, None if lane is None else (lane, pos))
     return known
 
 

@@ -101,8 +101,12 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)
     if row.deleted_at is not None:
-        msg = f"thread {name!r} was deleted; this write is refused. Use a new id, or reopen it with ds.threads.reopen()"
-        raise ThreadDeleted(msg)
+        msg = f"thread {name!r} was deleted; this write is refused"
+        raise ThreadDeleted(
+            msg,
+            step="use a new id, or reopen it with ds.threads.reopen()",
+            command="use a new id, or reopen it with `dalsegno reopen`",
+        )
     if fence is not None and (fence != row.fence or not row.leased):
         msg = (
             f"thread {name!r}: this run's lease (token {fence}) has ended (newest token: {row.fence}); its writes are "
@@ -112,9 +116,9 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
     if fence is None and row.leased:
         msg = (
             f"thread {name!r} is leased to {row.lease_holder!r} for another "
-            f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s; wait for it, or write under it (lease.config)"
+            f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s"
         )
-        raise LeaseHeld(msg)
+        raise LeaseHeld(msg, step="wait for it, or write under it (lease.config)", command="wait for it")
     return row
 
 

@@ -134,8 +134,18 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
 
 
 @sound
-def prune(scope: Scope, name: str, strategy: str) -> Op[int]:
-    """Drop old checkpoints of a thread; returns how many went."""
+def prune(scope: Scope, name: str, strategy: str, keep: int = 1) -> Op[int]:
+    """Drop old checkpoints of a thread; returns how many went.
+
+    Args:
+        scope: tenant and user.
+        name: thread id; one that is not there has nothing to drop.
+        strategy: `keep_latest` keeps the newest of each namespace, `delete` none.
+        keep: how many of the newest `keep_latest` keeps in each namespace.
+    """
+    if type(keep) is not int or keep < 1:
+        msg = f"keep={keep!r}: the newest checkpoint always stays, so 1 or more; delete the thread to drop all of it"
+        raise Misuse(msg)
     if strategy not in ("keep_latest", "delete", "delete_all"):
         msg = f"strategy={strategy!r}: use 'keep_latest' or 'delete'"
         raise Misuse(msg)
@@ -144,14 +154,14 @@ def prune(scope: Scope, name: str, strategy: str) -> Op[int]:
     except (ThreadNotFound, ThreadDeleted):
         return 0
     table = yield from _checkpoints(row)
-    keep: set[int] = set()
+    stay: set[int] = set()
     if strategy == "keep_latest":
         heads = yield Step("namespaces_of", row.key)
-        keep = {head for _, _, head in heads if head is not None}
-        keep |= _needed_by_delta(table, keep)
+        stay = {head for _, _, head in heads if head is not None} | _newest(table, keep)
+        stay |= _needed_by_delta(table, stay)
         newest = max((ckpt for ckpt, entry in table.items() if entry.state is not None), default=0)
-        keep |= {ckpt for ckpt, entry in table.items() if entry.state is None and ckpt > newest}
-    gone = set(table) - keep
+        stay |= {ckpt for ckpt, entry in table.items() if entry.state is None and ckpt > newest}
+    gone = set(table) - stay
     yield from _drop(row, gone)
     return len(gone)
 
@@ -159,10 +169,10 @@ def prune(scope: Scope, name: str, strategy: str) -> Op[int]:
 class _Entry:
     """A checkpoint as pruning sees it."""
 
-    __slots__ = ("delta", "meta", "parent", "state")
+    __slots__ = ("delta", "meta", "ns", "parent", "state")
 
     def __init__(self, columns: Sequence[Any], metas: dict[int, Any]) -> None:
-        _ckpt, _ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape = columns
+        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape = columns
         self.state: dict[str, Any] | None = read_state(state, shape) if state is not None else None
         meta = metas.get(self.meta) if self.meta is not None else None
         counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
@@ -180,6 +190,15 @@ def _checkpoints(row: ThreadRow) -> Op[dict[int, _Entry]]:
         found = yield Step("items_in", {**row.key, "ranges": ranges})
         metas = {pos: orjson.loads(body) for _, pos, body, _ in found}
     return {columns[0]: _Entry(columns, metas) for columns in rows}
+
+
+def _newest(table: dict[int, _Entry], count: int) -> set[int]:
+    """So many of the checkpoints put last in each namespace."""
+    by_namespace: dict[int, list[int]] = {}
+    for ckpt in sorted(table, reverse=True):
+        if table[ckpt].state is not None:
+            by_namespace.setdefault(table[ckpt].ns, []).append(ckpt)
+    return {ckpt for found in by_namespace.values() for ckpt in found[:count]}
 
 
 def _needed_by_delta(table: dict[int, _Entry], kept: Iterable[int]) -> set[int]:

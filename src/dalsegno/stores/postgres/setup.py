@@ -34,10 +34,12 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]], *, create: bool)
     if found == FORMAT:
         return
     if found is None and not create:
-        msg = (
-            "this PostgreSQL database holds no dalsegno tables; check the URL, or connect with create=True to make them"
+        msg = "this PostgreSQL database holds no dalsegno tables"
+        raise errors.NotADatabase(
+            msg,
+            step="check the URL, or connect with create=True to make them",
+            command="check the URL, or make them with `dalsegno import`",
         )
-        raise errors.NotADatabase(msg)
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _format_of(connection)

@@ -257,8 +257,12 @@ def _head_of(path: Path, *, create: bool) -> bytes:
         raise errors.NotADatabase(msg)
     if not path.exists():
         if not create:
-            msg = f"{path} does not exist; check the path, or connect with create=True to make a new database"
-            raise errors.NotADatabase(msg)
+            msg = f"{path} does not exist"
+            raise errors.NotADatabase(
+                msg,
+                step="check the path, or connect with create=True to make a new database",
+                command="check the path, or make a new database with `dalsegno import`",
+            )
         if not path.parent.is_dir():
             msg = f"{path.parent} does not exist; create the folder first"
             raise errors.NotADatabase(msg)

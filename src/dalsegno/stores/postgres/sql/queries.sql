@@ -125,6 +125,11 @@ WHERE f.tenant = %(tenant)s
 SELECT branch, ckpt FROM ds_checkpoints
 WHERE tenant = %(tenant)s AND thread = %(thread)s AND id = %(id)s AND ns = %(ns)s;
 
+-- name: checkpoint_anywhere
+SELECT ckpt FROM ds_checkpoints
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND id = %(id)s AND state IS NOT NULL
+ORDER BY ckpt DESC LIMIT 1;
+
 -- name: checkpoint_add
 INSERT INTO ds_checkpoints
   (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,

@@ -120,6 +120,11 @@ WHERE f.form IN (SELECT c.shape FROM ds_checkpoints c WHERE c.tenant = :tenant A
 SELECT branch, ckpt FROM ds_checkpoints
 WHERE tenant = :tenant AND thread = :thread AND id = :id AND ns = :ns;
 
+-- name: checkpoint_anywhere
+SELECT ckpt FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread AND id = :id AND state IS NOT NULL
+ORDER BY ckpt DESC LIMIT 1;
+
 -- name: checkpoint_add
 INSERT INTO ds_checkpoints
   (tenant, thread, ckpt, ns, id, parent, branch, created_at, source, step, version, run, meta, shape, graph, frame,
