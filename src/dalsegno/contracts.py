@@ -16,7 +16,9 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store", "TokenCounter"]
+from dalsegno.core.pieces import Piece
+
+__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store", "Summarizer", "TokenCounter"]
 
 R = TypeVar("R")
 
@@ -89,3 +91,29 @@ class TokenCounter(Protocol):
 
     def __call__(self, text: str, /) -> int:
         """Tokens of a text: 0 for an empty one, never negative, and the same each time for the same text."""
+
+
+class Summarizer(Protocol):
+    """Writes digests of pieces of a conversation.
+
+    Nothing it returns is believed: lines that do not hold against the messages they name are dropped, what it leaves
+    out is told by code. It may raise, return nothing, or take too long; then everything stays as it was.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which model it is, for the record."""
+
+    @property
+    def budget_tokens(self) -> int:
+        """How many tokens of messages it can take in at once; a span is divided into pieces of that size."""
+
+    def summarize(self, piece: Piece) -> str:
+        """Tell what a piece says, one line for a message or a few, each beginning with its coordinate.
+
+        Args:
+            piece: the messages; `piece.prompt` asks any chat model for the right form.
+        """
+
+    async def asummarize(self, piece: Piece) -> str:
+        """The same as `summarize`, without blocking the event loop."""

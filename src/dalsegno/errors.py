@@ -34,6 +34,7 @@ __all__ = [
     "StoreError",
     "StoreFull",
     "StoreUnavailable",
+    "SubgraphShared",
     "ThreadDeleted",
     "ThreadExists",
     "ThreadNotFound",
@@ -122,6 +123,28 @@ class HeadMoved(Conflict):
         self.thread_id = thread_id
         self.expected = expected
         self.found = found
+
+
+class SubgraphShared(HeadMoved):
+    """Several calls wrote to a subgraph that keeps one history for a thread; this one would have undone another.
+
+    Attributes:
+        ns: the subgraph's namespace.
+    """
+
+    def __init__(self, thread_id: str, *, ns: str, expected: str | None, found: str | None) -> None:
+        super().__init__(thread_id, expected=expected, found=found)
+        self.ns = ns
+        self.problem = (
+            f"thread {thread_id!r}: several calls wrote to the subgraph {ns!r} at once. Compiled with "
+            "checkpointer=True, it keeps one history for the thread, and each call would undo the other's; nothing of "
+            "this write was stored"
+        )
+        self.step = self.command = (
+            "compile it without checkpointer=True, so that each `Send` or call has a history of its own, or call it "
+            "from one task of a run at a time"
+        )
+        self.args = (f"{self.problem}; {self.step}.",)
 
 
 class LeaseHeld(Conflict):

@@ -108,6 +108,24 @@ async def test_a_write_killed_at_any_step_is_done_once(postgres_url, kill, face,
         assert ds.threads.check().clean
 
 
+async def test_sessions_that_join_the_pool_dead_are_let_go(postgres_url, kill, call, monkeypatch):
+    """A session that was being opened when all were killed comes to the pool after the idle ones were looked at."""
+    async with dalsegno.connect(f"{postgres_url}{'&' if '?' in postgres_url else '?'}min_size=4") as ds:
+        await call(ds.journal, "append", "t", "note", "someone", "first")
+        for pool in ("ConnectionPool", "AsyncConnectionPool"):
+            looked = (lambda self: None) if pool == "ConnectionPool" else _look_at_nothing
+            monkeypatch.setattr(f"psycopg_pool.{pool}.check", looked)
+        await asyncio.sleep(0.5)  # all four are there
+        assert kill() >= 4
+        assert (await call(ds.journal, "append", "t", "note", "someone", "second")).seq == 2
+        kill()
+        assert [event.text for event in await call(ds.journal, "read", "t")] == ["first", "second"]
+
+
+async def _look_at_nothing(pool: Any) -> None:
+    """Find no dead session."""
+
+
 async def test_a_kill_in_the_commit_itself_is_told_as_an_unknown_outcome(postgres_url, call):
     """A trigger that ends its own session at commit time stands for a server that dies there."""
     async with dalsegno.connect(postgres_url) as ds:

@@ -1,175 +1,218 @@
-"""When a conversation is compacted, and whether it is worth it.
+"""A compaction from beginning to end, without whoever writes the digest.
 
 Rules of this module:
 
-* Two triggers, either suffices: more messages than `max_messages`, or more tokens than the limit. Tokens are those of
-  the *whole* request: instructions, summary and tool schemas count. A share of the model's window may stand in for
-  the number.
-* A compaction takes everything it may take (`core/cuts.py`), so that the next one is far off; a second one straight
-  after it finds nothing to take.
-* One that would take too little does not run: it must take at least `min_saving` of what pulled the trigger, of the
-  messages or of the tokens. So a huge message that has to stay does not make every turn compact.
-* Values are checked when a policy is built. No clock, no I/O.
+* Two steps with the writing between them: `prepare` decides what goes, `settle` takes a draft in. Both are pure, so a
+  compaction can be tried, compared and done again from the same originals.
+* A conversation's messages are numbered once. What the journal numbered keeps its number; where there is no journal,
+  a message is known by its id, or by its place among those that stayed.
+* Nothing of the outcome is taken unless it holds (`core/verification.py`) and saves what it was run for. Otherwise the
+  answer says why, and the caller leaves everything as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from dalsegno.core.cuts import Cut, Turn, cut
-from dalsegno.errors import Misuse
+from dalsegno.core.digest import digest
+from dalsegno.core.merging import add
+from dalsegno.core.policy import CompactionPolicy, Plan, Trigger, plan, triggers
+from dalsegno.core.rendering import render
+from dalsegno.core.summary import Summary, numbers_in
+from dalsegno.core.tokens import Count, estimate
+from dalsegno.core.verification import Report, verify
 
-__all__ = ["CompactionPolicy", "Plan", "Trigger", "plan", "triggers"]
+__all__ = [
+    "EXTRACT",
+    "CompactionPolicy",
+    "Cut",
+    "Kept",
+    "Plan",
+    "Prepared",
+    "Settled",
+    "Trigger",
+    "Turn",
+    "cut",
+    "numbered",
+    "plan",
+    "prepare",
+    "settle",
+    "triggers",
+]
 
+EXTRACT = "extract"
+"""Who wrote a digest that code took from the messages' own words."""
 
-class Trigger(StrEnum):
-    """What called for a compaction."""
-
-    MESSAGES = "messages"
-    TOKENS = "tokens"
+_SHARE_OF_EVICTED = 3
+_LEAST_DIGEST = 120
+_REPAIR_TOKENS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionPolicy:
-    """When to compact and how much to keep.
+class Prepared:
+    """A compaction that is due and worth it.
 
     Attributes:
-        max_messages: more messages than this call for a compaction; None for no such trigger.
-        max_tokens: more tokens of the whole request than this do; None for no such trigger.
-        keep_recent: how many of the newest messages stay word for word, at least.
-        window: tokens the model takes in all; given together with `share`.
-        share: part of the window, above 0 and at most 1, that stands in for `max_tokens`.
-        min_saving: part of what pulled the trigger that a compaction must take, from 0 to 1.
-        digest_tokens: what the text of a summary may cost in a request.
-        fact_tokens: what the facts shown beside it may cost; the table itself keeps them all.
+        turns: the whole conversation, numbered.
+        summary: what was taken out before.
+        policy: the policy.
+        plan: what called for it, what stays and what goes.
     """
 
-    max_messages: int | None = 20
-    max_tokens: int | None = 8000
-    keep_recent: int = 6
-    window: int | None = None
-    share: float | None = None
-    min_saving: float = 0.1
-    digest_tokens: int = 1500
-    fact_tokens: int = 1000
-
-    def __post_init__(self) -> None:
-        for name in ("max_messages", "max_tokens", "window"):
-            _check_count(name, getattr(self, name), least=1, optional=True)
-        for name, least in (("keep_recent", 1), ("digest_tokens", 100), ("fact_tokens", 0)):
-            _check_count(name, getattr(self, name), least=least)
-        _check_part("min_saving", self.min_saving)
-        if (self.window is None) != (self.share is None):
-            raise Misuse("window and share go together: give both, or neither and max_tokens.")
-        if self.share is not None:
-            _check_part("share", self.share)
-            if self.token_limit == 0:
-                raise Misuse(f"share={self.share} of window={self.window} is no token at all; give more.")
-        if self.max_messages is None and self.token_limit is None:
-            raise Misuse("a policy without max_messages, max_tokens and window never compacts; give one of them.")
-        if self.max_messages is not None and self.max_messages <= self.keep_recent:
-            raise Misuse(
-                f"max_messages={self.max_messages} with keep_recent={self.keep_recent} leaves nothing to take; "
-                "keep fewer than call for a compaction."
-            )
+    turns: tuple[Turn, ...]
+    summary: Summary
+    policy: CompactionPolicy
+    plan: Plan
 
     @property
-    def token_limit(self) -> int | None:
-        """More tokens than this call for a compaction: the share of the window, or `max_tokens`."""
-        if self.window is not None and self.share is not None:
-            return int(self.window * self.share)
-        return self.max_tokens
+    def evicted(self) -> tuple[Turn, ...]:
+        """What is taken out, oldest first."""
+        return tuple(self.turns[at] for at in self.plan.cut.evicted)
 
-    def to_json(self) -> dict[str, Any]:
-        """The policy as plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, tree: Mapping[str, Any]) -> CompactionPolicy:
-        """The policy that `to_json` wrote; settings of a later version are let pass.
-
-        Raises:
-            Misuse: a value that no policy may have.
-        """
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in tree.items() if name in known})
+    @property
+    def budget_tokens(self) -> int:
+        """What the digest of this span may cost: a third of what it stands for, within the summary's budget."""
+        least = min(_LEAST_DIGEST, self.policy.digest_tokens)
+        return max(least, min(self.policy.digest_tokens, self.plan.evicted_tokens // _SHARE_OF_EVICTED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A compaction that is worth it.
+class Settled:
+    """A compaction that may be carried out.
 
     Attributes:
-        cut: what stays and what goes.
-        by: what called for it, at least one.
+        summary: what stands for everything taken out so far.
+        kept: positions of the messages that stay.
+        report: what was checked, repaired and dropped.
         tokens: of the whole request before.
-        evicted_tokens: of what goes.
-        saving: fewest tokens it must save once the summary is counted; 0 when the number of messages called for it.
+        tokens_after: of the whole request with the new summary.
     """
 
-    cut: Cut
-    by: tuple[Trigger, ...]
+    summary: Summary
+    kept: tuple[int, ...]
+    report: Report
     tokens: int
-    evicted_tokens: int
-    saving: int
+    tokens_after: int
 
 
-def triggers(policy: CompactionPolicy, *, messages: int, tokens: int) -> tuple[Trigger, ...]:
-    """What calls for a compaction.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Why everything stays as it was.
+
+    Attributes:
+        reason: one sentence.
+        report: what was found wrong with the draft, where there was one.
+    """
+
+    reason: str
+    report: Report | None = None
+
+
+def numbered(turns: Sequence[Turn], summary: Summary) -> tuple[Turn, ...]:
+    """Give each turn its number in the conversation.
 
     Args:
-        policy: the limits.
-        messages: how many there are.
-        tokens: of the whole request.
+        turns: the list as it stands; a turn that has a number keeps it.
+        summary: what was taken out of it before.
+
+    Returns:
+        The turns, each with a number of its own. One known by its id gets the number it had; one without an id takes
+        the next number that is neither covered nor known; what is new gets numbers above all others.
     """
-    limits = {Trigger.MESSAGES: (messages, policy.max_messages), Trigger.TOKENS: (tokens, policy.token_limit)}
-    return tuple(trigger for trigger, (found, limit) in limits.items() if limit is not None and found > limit)
+    taken = set(numbers_in(summary.covered)) | set(summary.numbers.values()) | {turn.number for turn in turns}
+    gaps = iter([number for number in range(1, summary.last + 1) if number not in taken])
+    last = max([summary.last, *(turn.number for turn in turns)])
+    given: set[int] = set()
+    found: list[Turn] = []
+    for turn in turns:
+        known = turn.number or (summary.numbers.get(turn.id, 0) if turn.id is not None else next(gaps, 0))
+        if not known or known in given:
+            last += 1
+            known = last
+        given.add(known)
+        found.append(replace(turn, number=known))
+    return tuple(found)
 
 
-def plan(turns: Sequence[Turn], policy: CompactionPolicy, *, other_tokens: int = 0, force: bool = False) -> Plan | None:
-    """Decide whether and where to compact.
+def prepare(
+    turns: Sequence[Turn],
+    summary: Summary,
+    policy: CompactionPolicy,
+    *,
+    other_tokens: int = 0,
+    force: bool = False,
+    count: Count = estimate,
+) -> Prepared | None:
+    """Decide whether to compact, and number the conversation.
 
     Args:
         turns: the whole conversation, each with its tokens.
+        summary: what was taken out before; its text counts as part of the request.
         policy: limits and amounts.
-        other_tokens: of the request beside these messages: instructions, summary, tool schemas.
-        force: compact without a trigger and however little it takes, as when a person asks for it.
+        other_tokens: of the request beside messages and summary: instructions and tool schemas.
+        force: compact without a trigger, as when a person asks for it.
+        count: tokens of a text.
 
     Returns:
-        The plan; None when nothing calls for it, nothing may go, or too little would.
+        What is to be done, or None for nothing.
     """
-    tokens = other_tokens + sum(turn.tokens for turn in turns)
-    by = triggers(policy, messages=len(turns), tokens=tokens)
-    if not by and not force:
+    shown = count(render(summary, policy.fact_tokens, count))
+    found = plan(turns, policy, other_tokens=other_tokens + shown, force=force)
+    if found is None:
         return None
-    where = cut(turns, policy.keep_recent)
-    gone = sum(turns[at].tokens for at in where.evicted)
-    enough = {
-        Trigger.MESSAGES: len(where.evicted) >= policy.min_saving * len(turns),
-        Trigger.TOKENS: gone >= policy.min_saving * tokens,
-    }
-    if not where.evicted or not (force or any(enough[trigger] for trigger in by)):
-        return None
-    saves = Trigger.TOKENS in by and not (Trigger.MESSAGES in by and enough[Trigger.MESSAGES]) and not force
-    return Plan(
-        cut=where,
-        by=by,
-        tokens=tokens,
-        evicted_tokens=gone,
-        saving=max(1, int(policy.min_saving * tokens)) if saves else 0,
+    return Prepared(turns=numbered(turns, summary), summary=summary, policy=policy, plan=found)
+
+
+def settle(
+    prepared: Prepared, draft: str | None = None, *, by: str = EXTRACT, count: Count = estimate
+) -> Settled | Kept:
+    """Take a digest in, verified and repaired.
+
+    Args:
+        prepared: what is taken out.
+        draft: a summarizer's text, its pieces one under the other; None for the messages' own words.
+        by: who wrote it.
+        count: tokens of a text.
+    """
+    summary, policy, evicted = prepared.summary, prepared.policy, prepared.evicted
+    lines, facts, report = verify(
+        digest(evicted, prepared.budget_tokens, count) if draft is None else draft,
+        evicted,
+        summary.facts,
+        repair_tokens=_REPAIR_TOKENS,
+        count=count,
     )
-
-
-def _check_count(name: str, value: object, *, least: int, optional: bool = False) -> None:
-    if optional and value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise Misuse(f"{name}={value!r}: give a whole number of at least {least}{' or None' if optional else ''}.")
-
-
-def _check_part(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise Misuse(f"{name}={value!r}: give a part between 0 and 1.")
+    if not lines:
+        return Kept(reason=f"not one line of the digest by {by} can stand for what was said", report=report)
+    if not report.holds:
+        return Kept(reason=f"the digest by {by} does not hold: {report}", report=report)
+    after = add(summary, lines, facts, by=by, policy=policy.to_json(), budget_tokens=policy.digest_tokens, count=count)
+    stay = [prepared.turns[at] for at in prepared.plan.cut.kept]
+    after = replace(
+        after,
+        last=max([summary.last, *(turn.number for turn in prepared.turns)]),
+        numbers=MappingProxyType({turn.id: turn.number for turn in stay if turn.id is not None}),
+        evicted=tuple(turn.id for turn in evicted if turn.id is not None),
+    )
+    before_shown = count(render(summary, policy.fact_tokens, count))
+    tokens_after = (
+        prepared.plan.tokens
+        - prepared.plan.evicted_tokens
+        - before_shown
+        + count(render(after, policy.fact_tokens, count))
+    )
+    if prepared.plan.saving is not None and prepared.plan.tokens - tokens_after < prepared.plan.saving:
+        return Kept(
+            reason=f"it would save {prepared.plan.tokens - tokens_after} of {prepared.plan.tokens} tokens",
+            report=report,
+        )
+    return Settled(
+        summary=after,
+        kept=prepared.plan.cut.kept,
+        report=report,
+        tokens=prepared.plan.tokens,
+        tokens_after=tokens_after,
+    )

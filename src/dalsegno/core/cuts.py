@@ -50,13 +50,18 @@ class Turn:
     pending: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.calls, str) or isinstance(self.answers, str):
-            raise Misuse("the calls and answers of a turn are lists of ids, not one text; give a tuple.")
+        _check_ids(self.calls)
+        _check_ids(self.answers)
 
     @property
     def coordinate(self) -> str:
         """Number and author, such as `#126 user`."""
         return f"#{self.number} {self.author or self.role}"
+
+
+def _check_ids(value: object) -> None:
+    if not isinstance(value, tuple):
+        raise Misuse(f"the calls and answers of a turn are ids in a tuple, not {type(value).__name__}; give a tuple.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

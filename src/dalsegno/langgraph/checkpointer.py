@@ -40,6 +40,7 @@ from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.langgraph.requests import Recorded, Requests
+from dalsegno.langgraph.shared import alone, named
 from dalsegno.services import checkpoints, reading, upkeep
 from dalsegno.services import writes as pending
 from dalsegno.services.checkpoints import Put, PutDone
@@ -208,6 +209,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
         Raises:
             HeadMoved: another writer was first; nothing was stored.
+            SubgraphShared: the same within a subgraph compiled with `checkpointer=True`.
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
@@ -216,7 +218,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             config, checkpoint, metadata, new_versions, loop, by_graph=calling_channels() is not None
         )
         op = self._put(request, channels, checkpoint, loop)
-        done = self._store.run(op, write=True, key=(self._scope().tenant, request.thread))
+        with named(request.place.ns):
+            done = self._store.run(op, write=True, key=(self._scope().tenant, request.thread))
         self._deltas.stored(channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
 
@@ -234,7 +237,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         )
         op = self._put(request, channels, checkpoint, loop)
         tenant = self._scope().tenant
-        with self._going.write(tenant, request.thread):
+        with named(request.place.ns), self._going.write(tenant, request.thread):
             done = await self._store.arun(op, write=True, key=(tenant, request.thread))
         self._deltas.stored(channels, checkpoint["id"])
         return self._requests.stored(request, marks, done)
@@ -379,9 +382,14 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Storing a checkpoint, with what its delta channels bring to the journal."""
         scope, place = self._scope(), request.place
         heard = self._deltas.heard(channels, checkpoint, place.parent, loop, is_root=place.ns == "")
-        if heard is None:
-            return lambda: checkpoints.put(scope, request)
-        return lambda: put_heard(scope, request, heard)
+
+        def op() -> Op[PutDone]:
+            yield from alone(scope, request.thread, place)
+            if heard is None:
+                return (yield from checkpoints.put(scope, request))
+            return (yield from put_heard(scope, request, heard))
+
+        return op
 
     def _run(self, make: Callable[[Scope], Op[R]]) -> R:
         scope = self._scope()

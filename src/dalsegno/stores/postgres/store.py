@@ -32,6 +32,7 @@ from dalsegno import errors
 from dalsegno.contracts import Batch, OpFactory, Rows, Step
 from dalsegno.stores.commits import AsyncCommits, Commits, Outcome
 from dalsegno.stores.drive import adrive, drive
+from dalsegno.stores.postgres.attempts import Attempts, Stage
 from dalsegno.stores.postgres.setup import prepare
 from dalsegno.stores.statements import load_statements
 
@@ -134,19 +135,22 @@ class PostgresStore:
         self._transact(group, read=False)
 
     def _transact(self, group: list[Outcome], *, read: bool) -> None:
-        for attempt in (1, 2):
-            committing = False
+        attempts = Attempts(self._max)
+        while True:
+            attempts.stage = Stage.AWAY
             try:
                 with self._boundary(), self._ready().connection(timeout=_CONNECT_SECONDS) as connection:
+                    attempts.stage = Stage.TAKEN
                     step = self._step_with(connection)
                     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                    attempts.stage = Stage.BEGUN
                     for outcome in group:
                         self._one(connection, outcome, step, alone=len(group) == 1)
-                    committing = not read
+                    attempts.stage = Stage.BEGUN if read else Stage.COMMITTING
                     failed = len(group) == 1 and group[0].error is not None
                     connection.execute("ROLLBACK" if failed or read else "COMMIT")
             except errors.StoreUnavailable:
-                if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
+                if not attempts.again():
                     raise
                 self._ready().check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:
@@ -177,20 +181,23 @@ class PostgresStore:
             connection.execute("ROLLBACK TO one" if outcome.error else "RELEASE one")
 
     async def _atransact(self, loop: _Loop, group: list[Outcome], *, read: bool) -> None:
-        for attempt in (1, 2):
-            committing = False
+        attempts = Attempts(self._max)
+        while True:
+            attempts.stage = Stage.AWAY
             try:
                 with self._boundary():
                     async with loop.pool.connection(timeout=_CONNECT_SECONDS) as connection:
+                        attempts.stage = Stage.TAKEN
                         step = self._astep_with(connection)
                         await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                        attempts.stage = Stage.BEGUN
                         for outcome in group:
                             await self._aone(connection, outcome, step, alone=len(group) == 1)
-                        committing = not read
+                        attempts.stage = Stage.BEGUN if read else Stage.COMMITTING
                         failed = len(group) == 1 and group[0].error is not None
                         await connection.execute("ROLLBACK" if failed or read else "COMMIT")
             except errors.StoreUnavailable:
-                if committing or attempt == 2:  # noqa: PLR2004 - the second and last attempt
+                if not attempts.again():
                     raise
                 await loop.pool.check()  # whoever ended this session may have ended the idle ones too
                 for outcome in group:

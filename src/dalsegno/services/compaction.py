@@ -1,0 +1,165 @@
+"""Compaction with whoever writes the digest: pieces out, drafts in, and a failing writer held at arm's length.
+
+Rules of this module:
+
+* A summarizer sees all of what is taken out, in pieces under its own budget, and has `timeout` for all of them.
+* Whatever it does (raise, return nothing, an error's text or a lie, never return), the outcome is either a compaction
+  that holds or everything as it was; the reason goes to the log as a warning, and the run goes on.
+* With `fallback`, a span whose summarizer failed is told in its own words instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from dalsegno.contracts import Summarizer
+from dalsegno.core.compaction import EXTRACT, Kept, Prepared, Settled, settle
+from dalsegno.core.pieces import Piece, pieces
+from dalsegno.core.tokens import Count, estimate
+from dalsegno.errors import Misuse
+
+__all__ = ["Writing", "acarry_out", "carry_out"]
+
+_log = logging.getLogger("dalsegno.compaction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """Who writes digests, and how far they are trusted with time.
+
+    Attributes:
+        summarizer: the writer; None for the messages' own words.
+        timeout: for all pieces of one digest.
+        fallback: whether a failed digest is replaced by the messages' own words; else everything stays as it was.
+    """
+
+    summarizer: Summarizer | None = None
+    timeout: timedelta = timedelta(seconds=60)
+    fallback: bool = False
+
+    def __post_init__(self) -> None:
+        if self.timeout <= timedelta(0):
+            raise Misuse(f"timeout={self.timeout}: a summarizer needs time; give more than none.")
+
+
+class _Failed(Exception):
+    """A summarizer did not deliver; the message says how."""
+
+
+def carry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> Settled | Kept:
+    """Have the digest written and take it in.
+
+    Returns:
+        The compaction, verified; or why everything stays as it was. The latter is logged.
+    """
+    summarizer = writing.summarizer
+    if summarizer is None:
+        return _told(settle(prepared, count=count))
+    try:
+        shown = _shown(prepared, summarizer, count)
+        draft = _joined(_within(writing.timeout, lambda: [summarizer.summarize(piece) for piece in shown]))
+    except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
+        return _failed(prepared, writing, error, count)
+    return _concluded(prepared, writing, draft, count)
+
+
+async def acarry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> Settled | Kept:
+    """Async face of `carry_out`."""
+    summarizer = writing.summarizer
+    if summarizer is None:
+        return _told(settle(prepared, count=count))
+    try:
+        async with asyncio.timeout(writing.timeout.total_seconds()):
+            draft = _joined([await summarizer.asummarize(piece) for piece in _shown(prepared, summarizer, count)])
+    except TimeoutError:
+        late = _Failed(f"did not answer within {writing.timeout.total_seconds():g} s")
+        return _failed(prepared, writing, late, count)
+    except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
+        return _failed(prepared, writing, error, count)
+    return _concluded(prepared, writing, draft, count)
+
+
+def _shown(prepared: Prepared, summarizer: Summarizer, count: Count) -> Sequence[Piece]:
+    return pieces(prepared.evicted, summarizer.budget_tokens, prepared.budget_tokens, count)
+
+
+def _joined(drafts: Sequence[object]) -> str:
+    """The answers as one draft.
+
+    Raises:
+        _Failed: one of them is no text or says nothing.
+    """
+    for at, draft in enumerate(drafts, 1):
+        if not isinstance(draft, str):
+            raise _Failed(f"returned {type(draft).__name__} instead of text for piece {at} of {len(drafts)}")
+        if not draft.strip():
+            raise _Failed(f"returned nothing for piece {at} of {len(drafts)}")
+    return "\n".join(map(str, drafts))
+
+
+def _within(timeout: timedelta, work: Callable[[], list[str]]) -> list[str]:
+    """Do work that may hang. What hangs is left behind in a thread that keeps no process alive.
+
+    Raises:
+        _Failed: it did not end in time.
+        Exception: what the work raised.
+    """
+    done: list[list[str]] = []
+    raised: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            done.append(context.run(work))
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="dalsegno-summarizer", daemon=True)
+    thread.start()
+    thread.join(timeout.total_seconds())
+    if raised and isinstance(raised[0], Exception):
+        raise raised[0]
+    if not done:
+        raise _Failed(f"did not answer within {timeout.total_seconds():g} s")
+    return done[0]
+
+
+def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -> Settled | Kept:
+    by = _name(writing)
+    outcome = settle(prepared, draft, by=by, count=count)
+    if isinstance(outcome, Kept) and writing.fallback:
+        _log.warning("the digest by %s was not taken (%s); the span is told in its own words", by, outcome.reason)
+        return _told(settle(prepared, count=count))
+    return _told(outcome)
+
+
+def _failed(prepared: Prepared, writing: Writing, error: Exception, count: Count) -> Settled | Kept:
+    why = str(error) if isinstance(error, _Failed) else f"raised {type(error).__name__}: {error}"
+    reason = f"the summarizer {_name(writing)} {why}"
+    if writing.fallback:
+        _log.warning("%s; the span is told in its own words", reason)
+        return _told(settle(prepared, count=count))
+    return _told(Kept(reason=reason))
+
+
+def _name(writing: Writing) -> str:
+    """The summarizer's name, as long as it can say it."""
+    try:
+        name = getattr(writing.summarizer, "name", None)
+    except Exception:  # noqa: BLE001 - a summarizer's own code
+        name = None
+    return str(name) if name else EXTRACT if writing.summarizer is None else type(writing.summarizer).__name__
+
+
+def _told(outcome: Settled | Kept) -> Settled | Kept:
+    if isinstance(outcome, Kept):
+        _log.warning("the conversation was not compacted, everything stays as it was: %s", outcome.reason)
+    elif outcome.report.dropped:
+        _log.info("a digest was repaired: %s", outcome.report)
+    return outcome
