@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,9 @@ from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
 
 def connect(
     url: str,
@@ -33,9 +37,10 @@ def connect(
     """Open a database, making its tables on first use.
 
     Args:
-        url: `sqlite:///file.db` (three slashes and a relative path, four for an absolute one), `memory://`, or
-            `postgresql://user@host/db`. SQLite takes `?synchronous=NORMAL`; PostgreSQL takes `?min_size=`,
-            `?max_size=` and `?prepare=off` besides the driver's own settings.
+        url: `sqlite:///file.db` (three slashes and a relative path, four for an absolute one; `%23`, `%3F` and `%25`
+            for `#`, `?` and `%` in the file's name), `memory://`, or `postgresql://user@host/db`. SQLite takes
+            `?synchronous=NORMAL`; PostgreSQL takes `?min_size=`, `?max_size=` and `?prepare=off` besides the driver's
+            own settings.
         tenant: who pays; nothing of another tenant can be seen or reached.
         user: whose threads may be seen and written; None sees the whole tenant.
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
@@ -78,23 +83,18 @@ def open_store(url: str, *, create: bool = True) -> Store:
     if parts is None:
         msg = f"{_shown(url)}: not a URL; quote special characters in user and password (%5B for [, %5D for ])"
         raise Misuse(msg)
-    options = dict(parse_qsl(parts.query))
     if parts.scheme == "memory":
+        if url != "memory://":
+            msg = f"{_shown(url)}: write memory://, which takes nothing more; each is a database of its own"
+            raise Misuse(msg)
         from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
         return SqliteStore(None)
     if parts.scheme == "sqlite":
         from dalsegno.stores.sqlite import SqliteStore  # noqa: PLC0415 - a store is loaded when it is asked for
 
-        if parts.netloc or not parts.path.startswith("/") or not parts.path.removeprefix("/"):
-            msg = f"{_shown(url)}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
-            raise Misuse(msg)
-        _only(url, options, {"synchronous"})
-        path = Path(unquote(parts.path.removeprefix("/")))
-        if path.name == ":memory:":
-            msg = f"{_shown(url)}: for a database in memory use memory://"
-            raise Misuse(msg)
-        return SqliteStore(path, create=create, synchronous=options.get("synchronous", "FULL").upper())
+        path, settings = _file(url)
+        return SqliteStore(path, create=create, synchronous=settings.get("synchronous", "FULL").upper())
     if parts.scheme in ("postgresql", "postgres"):
         if "@" in f"{parts.path}#{parts.fragment}" or ("@" in parts.query and "@" not in parts.netloc):
             msg = f"{_shown(url)}: quote special characters in user and password (%2F for /, %23 for #, %3F for ?)"
@@ -121,11 +121,38 @@ def _shown(url: str) -> str:
     return repr(f"{url.partition('://')[0]}://{scheme}" if "@" in url and not mark else f"{scheme}{mark}{rest}")
 
 
-def _only(url: str, options: dict[str, str], known: set[str]) -> None:
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        msg = f"{_shown(url)}: unknown setting {unknown[0]!r}; this kind of database knows {', '.join(sorted(known))}"
-        raise Misuse(msg)
+def _file(url: str) -> tuple[Path, dict[str, str]]:
+    """The file and the settings that a SQLite URL names; what could mean two files is refused."""
+    place, mark, query = url.partition("://")[2].partition("?")
+    path = place.removeprefix("/")
+    if not place.startswith("/") or not path:
+        msg = f"{_shown(url)}: write sqlite:///agents.db (relative) or sqlite:////var/lib/agents.db (absolute)"
+    elif "#" in url or _CONTROL.search(url):
+        msg = f"{_shown(url)}: quote special characters in the file's name (%23 for #, %3F for ?, %0A for a line break)"
+    elif _HALF_QUOTED.search(path) or "%00" in path:
+        msg = f"{_shown(url)}: a % in the file's name is written %25; two hexadecimal digits after it name a character"
+    elif not (settings := _settings(query)) and mark:
+        msg = f"{_shown(url)}: after ? stand settings, such as ?synchronous=NORMAL; in the file's name write %3F"
+    elif unknown := settings.keys() - {"synchronous"}:
+        msg = (
+            f"{_shown(url)}: unknown setting {min(unknown)!r}; SQLite takes synchronous. A ? in the file's name is %3F"
+        )
+    elif "\ufffd" in unquote(path):
+        msg = f"{_shown(url)}: a file's name is text in UTF-8, which {path!r} is not"
+    elif (found := Path(unquote(path))).name == ":memory:":
+        msg = f"{_shown(url)}: for a database in memory use memory://"
+    else:
+        return found, settings
+    raise Misuse(msg)
+
+
+def _settings(query: str) -> dict[str, str]:
+    """The settings in a URL's query; none when it cannot be read, or says one of them twice."""
+    try:
+        pairs = parse_qsl(query, strict_parsing=True)
+    except ValueError:
+        return {}
+    return dict(pairs) if len(dict(pairs)) == len(pairs) else {}
 
 
 class Dalsegno:

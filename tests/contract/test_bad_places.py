@@ -70,6 +70,75 @@ def test_a_url_of_no_known_form_is_misuse(url, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("sqlite:///agents#1.db", "%23"),
+        ("sqlite:///agents.db#", "%23"),
+        ("sqlite:///agents.db?synchronous=FULL#x", "%23"),
+        ("sqlite:///agents?.db", "%3F"),
+        ("sqlite:///agents.db?", "%3F"),
+        ("sqlite:///what?.db", "%3F"),
+        ("sqlite:///agents.db?synchronous", "%3F"),
+        ("sqlite:///agents.db?synchronous=FULL&synchronous=NORMAL", "settings"),
+        ("sqlite:///a?b=c.db", "%3F"),
+        ("sqlite:///100%.db", "%25"),
+        ("sqlite:///a%b.db", "%25"),
+        ("sqlite:///a%2.db", "%25"),
+        ("sqlite:///a%00b.db", "%25"),
+        ("sqlite:///a\nb.db", "%0A"),
+        ("sqlite:///a\tb.db", "quote"),
+        ("sqlite:///%FF.db", "UTF-8"),
+        ("memory://shared", "takes nothing more"),
+        ("memory://?x=1", "takes nothing more"),
+        ("memory:", "takes nothing more"),
+    ],
+)
+def test_a_url_that_could_mean_two_files_says_how_to_write_it(url, hint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert hint in refusal(url, Misuse)
+    assert list(tmp_path.iterdir()) == []
+
+
+NAMES = {
+    "agents%231.db": "agents#1.db",
+    "what%3F.db": "what?.db",
+    "what%3f.db": "what?.db",
+    "100%25.db": "100%.db",
+    "a%2525.db": "a%25.db",
+    "a b.db": "a b.db",
+    "a%20b.db": "a b.db",
+    "a+b&c=d;e.db": "a+b&c=d;e.db",
+    "会话.db": "会话.db",
+    "%E4%BC%9A.db": "会.db",
+    "a%0Ab.db": "a\nb.db",
+    "a:b.db": "a:b.db",
+    "a@b.db": "a@b.db",
+}
+
+
+@pytest.mark.parametrize("written", NAMES)
+def test_a_file_of_any_name_has_a_url_that_opens_it_again(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with dalsegno.connect(f"sqlite:///{written}?synchronous=NORMAL") as ds:
+        ds.journal.append("t", "note", "me", "hello")
+        shown = ds.store_backend.url
+    assert [file.name for file in tmp_path.iterdir()] == [NAMES[written]]
+    assert shown.isprintable()
+    with dalsegno.connect(shown, create=False) as ds:
+        assert [event.text for event in ds.journal.read("t")] == ["hello"]
+
+
+def test_a_relative_path_stays_where_it_was_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with dalsegno.connect("sqlite:///agents.db") as ds:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        ds.journal.append("t", "note", "me", "hello")
+        assert [event.text for event in ds.journal.read("t")] == ["hello"]
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 @pytest.mark.parametrize("url", [None, 7, b"sqlite:///a.db", Path("a.db")])
 def test_a_url_that_is_no_text_is_misuse(url):
     assert "named by a URL" in refusal(url, Misuse)

@@ -13,17 +13,42 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from itertools import chain
+from operator import itemgetter
 
-from dalsegno.core.facts.figures import figures
-from dalsegno.core.facts.folding import folded
+from dalsegno.core.bulk import collector_paused
+from dalsegno.core.facts import clock, days, figures, names, speech
 from dalsegno.core.facts.kinds import Fact, Kind
+from dalsegno.core.facts.places import places
+from dalsegno.core.facts.reading import Reading, read
+from dalsegno.core.facts.wording import commands, quotes
 
 __all__ = ["facts_in"]
 
 Found = tuple[int, int, Kind, str]
 """Start, end, kind and canonical value of a reading."""
 
-_RANK = {kind: rank for rank, kind in enumerate(Kind)}
+_LISTENED = clock.LISTENED | days.LISTENED | figures.LISTENED | names.LISTENED | speech.LISTENED
+
+_RANK = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            *(
+                Kind.EMAIL,
+                Kind.URL,
+                Kind.PHONE,
+                Kind.DATE,
+                Kind.TIME,
+                Kind.AMOUNT,
+                Kind.PERCENT,
+                Kind.QUANTITY,
+                Kind.VERSION,
+            ),
+            *(Kind.ID, Kind.PATH, Kind.NUMBER, Kind.QUOTE, Kind.COMMAND, Kind.COMMITMENT, Kind.APPROVAL),
+        )
+    )
+}
+"""Which reading of equal length wins: the one whose rule is the narrower."""
 
 
 def facts_in(text: str) -> tuple[Fact, ...]:
@@ -35,17 +60,39 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     Returns:
         Every protected fact and every bare number. `text[fact.start:fact.end] == fact.text` for each.
     """
-    plain = folded(text)
-    found = sorted(_longest(chain(figures(plain))), key=lambda one: (one[0], -one[1]))
-    return tuple(
-        Fact(kind=kind, text=text[start:end], value=value, start=start, end=end) for start, end, kind, value in found
+    with collector_paused():
+        reading = read(text, _LISTENED)
+        return tuple(
+            Fact(kind=kind, text=text[start:end], value=value, start=start, end=end)
+            for start, end, kind, value in sorted(_found(reading), key=itemgetter(0))
+        )
+
+
+def _found(reading: Reading) -> list[Found]:
+    plain = reading.plain
+    atoms = chain(
+        *(places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading))
     )
+    return [*_longest(atoms), *_longest(quotes(plain)), *_longest(commands(plain)), *speech.speech(reading)]
 
 
 def _longest(found: Iterable[Found]) -> list[Found]:
-    """Readings that do not overlap: longest first, then in the order of `Kind`, then from the left."""
+    """Readings that do not overlap: of those that share characters the longest, then by rank, then from the left."""
     kept: list[Found] = []
-    for one in sorted(found, key=lambda one: (one[0] - one[1], _RANK[one[2]], one[0])):
+    cluster: list[Found] = []
+    reach = 0
+    for one in sorted(found):
+        if one[0] >= reach and cluster:
+            kept += cluster if len(cluster) == 1 else _best(cluster)
+            cluster = []
+        cluster.append(one)
+        reach = max(reach, one[1])
+    return kept + (_best(cluster) if cluster else [])
+
+
+def _best(cluster: list[Found]) -> list[Found]:
+    kept: list[Found] = []
+    for one in sorted(cluster, key=lambda one: (one[0] - one[1], _RANK[one[2]], one[0])):
         at = bisect_left(kept, one)
         if (at == 0 or kept[at - 1][1] <= one[0]) and (at == len(kept) or one[1] <= kept[at][0]):
             insort(kept, one)

@@ -4,7 +4,8 @@ Rules of this module:
 
 * One character becomes exactly one: full-width letters, digits and signs their ASCII forms, other decimal digits
   (`５`, `𝟓`, `٥`) ASCII digits, unusual blanks a blank. What NFKC would make longer (`㎏`, `½`) stays.
-* Chinese punctuation stays, since `，` and `。` end clauses; a full-width comma between full-width digits groups them.
+* Chinese punctuation stays, since `，` and `。` end clauses; a full-width comma between full-width digits groups
+  them.
 * Case is folded for ASCII letters alone where offsets count (`lowered`).
 """
 

@@ -14,7 +14,16 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-__all__ = ["CHINESE_DIGITS", "CHINESE_NUMERAL", "ENGLISH_NUMBER", "chinese", "english", "shown", "written"]
+__all__ = [
+    "CHINESE_DIGITS",
+    "CHINESE_NUMERAL",
+    "ENGLISH_NUMBER",
+    "NUMBER_WORDS",
+    "chinese",
+    "english",
+    "shown",
+    "written",
+]
 
 _DIGIT = {
     c: n
@@ -73,6 +82,13 @@ def chinese(numeral: str) -> Decimal | None:
     if all(c in _DIGIT for c in whole):
         return Decimal("".join(str(_DIGIT[c]) for c in whole)) if whole else None
     return _with_powers(whole)
+
+
+def small(numeral: str) -> Decimal | None:
+    """The number of a short numeral in digits or in Chinese, or None when it means none."""
+    if numeral[0].isascii() and numeral[-1].isascii():
+        return written(numeral) if len(numeral) < _MAX else None
+    return chinese(numeral)
 
 
 def _with_powers(numeral: str) -> Decimal | None:
@@ -138,6 +154,9 @@ _TENS = {
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _WORDS = "|".join([*_ONES, *_TENS, *_SCALES, "dozen"])
 _FIRST = "|".join([*_TENS, *sorted(_ONES, key=len, reverse=True), *(scale for scale in _SCALES), "dozen"])
+NUMBER_WORDS = frozenset((*_ONES, *_TENS, *_SCALES, "dozen"))
+"""Words that may begin a number."""
+
 ENGLISH_NUMBER = rf"(?:{_FIRST})\b(?:(?:-|\s(?:and\s)?)(?:{_WORDS})\b){{0,12}}+"
 
 

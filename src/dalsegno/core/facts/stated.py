@@ -4,11 +4,11 @@ Rules of this module:
 
 * A fact *survives* in a text that gives its value, in whatever spelling, or its wording on token boundaries: `$50` is
   not in `$500`, `HAT1` not in `HAT10`, `五万元` not in `十五万元`. Figures, dates and times survive by value alone.
-* The more exact implies the less exact, never the other way: `2024-05-15` states `May 15`, `100-200元` states `200元`,
-  `3:30 PM` states `3:30`.
+* The more exact implies the less exact, never the other way: `2024-05-15` states `May 15`, `100-200元` states
+  `200元`, `3:30 PM` states `3:30`.
 * *Invented* is judged more mildly, because a digest may name what its source leaves open: a figure is invented when
-  the source has no such number, or has it only with another unit. `"price": 100` supports `$100`; `¥100` does not.
-  A time may lose or gain its zone. Quotes, commands, commitments and approvals are no numbers and are not judged.
+  the source has no such number, or has it only with another unit. `"price": 100` supports `$100`; `¥100` does not. A
+  time may lose or gain its zone. Quotes, commands, commitments and approvals are no numbers and are not judged.
 """
 
 from __future__ import annotations
@@ -60,8 +60,18 @@ class FactIndex:
         if (str(fact.kind), fact.value) in self.stated:
             return True
         if fact.kind not in _BY_WORDING:
-            return False
+            return self._states_parts(fact)
         return self._has(fact.value) or self._has(" ".join(folded(fact.text).split()))
+
+    def _states_parts(self, fact: Fact) -> bool:
+        """Whether both ends of a range are stated, or the bare number of a figure whose unit nobody named."""
+        if fact.kind in {Kind.DATE, Kind.TIME}:
+            ends = [(str(fact.kind), end) for end in fact.value.split("/")]
+        else:
+            ends = _parts(fact)
+        if len(ends) > 1:
+            return all(end in self.stated for end in ends)
+        return fact.kind in _UNITS and " " not in fact.value and ("number", fact.value) in self.stated
 
     def supports(self, fact: Fact) -> bool:
         """Whether a digest of these texts may state this fact: it is stated, or leaves out or adds no number."""

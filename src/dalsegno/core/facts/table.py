@@ -5,9 +5,9 @@ Rules of this module:
 * A table never drops a saying: what was corrected stays, with its own coordinate and that of its correction.
 * Sayings are added in the order in which they were said. The same saying added again changes nothing, so a table is
   the same however often a span is read.
-* Only a correction supersedes, and only what it surely means: the values it denies by name, or else the values of
-  the same kind under the same subject. A correction that gives neither replaces the one value of its kind that is
-  there; where there are more, all stay current.
+* Only a correction supersedes, and only what it surely means: the values it denies by name, or else the values of the
+  same kind under the same subject. A correction that gives neither replaces the one value of its kind that is there;
+  where there are more, all stay current.
 * A table is a value, and plain JSON both ways. Fields of a later version survive reading and writing.
 """
 

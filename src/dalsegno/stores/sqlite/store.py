@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from dalsegno import errors
 from dalsegno.contracts import Batch, OpFactory, Rows, Step
@@ -34,6 +36,8 @@ R = TypeVar("R")
 _BUSY_SECONDS = 60.0
 _PARENTS: list[object] = []
 """Connections of the process this one was forked from: held for ever, since letting one go would close it."""
+
+_SPECIAL = re.compile(r"[%#?\x00-\x1f\x7f]")
 
 _READERS = 8
 """Idle connections kept for readers."""
@@ -53,7 +57,8 @@ class SqliteStore:
         if synchronous not in ("FULL", "NORMAL"):
             msg = f"synchronous={synchronous!r}: use FULL or NORMAL"
             raise errors.Misuse(msg)
-        self._path = path
+        self._path = None if path is None else path.absolute()  # the program may change its folder
+        self._url = "memory://" if path is None else f"sqlite:///{_quoted(str(path))}"
         self._synchronous = synchronous
         self._statements = load_statements("dalsegno.stores.sqlite")
         self._commits = Commits(self._run_group)
@@ -76,7 +81,7 @@ class SqliteStore:
     @property
     def url(self) -> str:
         """The URL this store answers to."""
-        return "memory://" if self._path is None else f"sqlite:///{self._path}"
+        return self._url
 
     def run(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:  # noqa: ARG002 - one writer: one line
         """Run an operation; see `dalsegno.contracts.Store.run`."""
@@ -269,6 +274,11 @@ def _head_of(path: Path, *, create: bool) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.read(16)
+
+
+def _quoted(path: str) -> str:
+    """A path as it stands in a URL: quoted where it would mean something else there, and readable otherwise."""
+    return _SPECIAL.sub(lambda found: quote(found[0], safe=""), path)
 
 
 def _translate(error: sqlite3.Error, url: str = "the database") -> errors.DalsegnoError:

@@ -1,0 +1,125 @@
+"""Compaction for LangChain's agents.
+
+Rules of this module:
+
+* Before a model call, what is due is taken out of `messages` and told in `summary`; in the call itself the summary
+  stands in the instructions, as a record. The state never holds it as a message.
+* Instructions and tools are counted as they were in the agent's last call, because a hook before the model does not
+  see them.
+* Needs the `langchain` package; the rest of dalsegno does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NotRequired, Unpack
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import OmitFromInput
+from langchain_core.messages import SystemMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from dalsegno.core.compaction import CompactionPolicy
+from dalsegno.langgraph.compacting import Compacted, Compaction, How, render_summary, summary_of
+from dalsegno.langgraph.compaction import removals
+from dalsegno.langgraph.originals import HasJournal, aoriginals, originals, thread_of
+
+__all__ = ["ContinuityMiddleware", "ContinuityState"]
+
+
+class ContinuityState(AgentState[Any]):
+    """An agent's state with a summary of what was taken out of it."""
+
+    summary: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+
+
+class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
+    """Keeps an agent's messages within a policy; see `compact` for what that promises."""
+
+    state_schema = ContinuityState
+
+    def __init__(
+        self,
+        policy: CompactionPolicy | None = None,
+        *,
+        ds: HasJournal | None = None,
+        **how: Unpack[How],
+    ) -> None:
+        """Take the policy and the writer.
+
+        Args:
+            policy: limits and amounts.
+            ds: an open database whose journal holds the conversation, usually the one whose checkpointer the agent has.
+            how: who writes digests and how messages are counted; see `How`.
+        """
+        super().__init__()
+        self.tools = []
+        self._ds = ds
+        self._work = Compaction(policy, **how)
+        self._other_tokens = 0
+
+    def before_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
+        """Take out what is due."""
+        messages, summary = state["messages"], summary_of(state.get("summary"))
+        due = self._work.due(messages, summary, other_tokens=self._other_tokens)
+        if due is not None and self._ds is not None:
+            events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
+            due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
+        return _update(self._work.run(messages, summary, due))
+
+    async def abefore_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
+        """Async face of `before_model`."""
+        messages, summary = state["messages"], summary_of(state.get("summary"))
+        due = self._work.due(messages, summary, other_tokens=self._other_tokens)
+        if due is not None and self._ds is not None:
+            events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
+            due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
+        return _update(await self._work.arun(messages, summary, due))
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Show the summary to the model, as a record after the instructions."""
+        return handler(self._shown(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Async face of `wrap_model_call`."""
+        return await handler(self._shown(request))
+
+    def _shown(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        system = request.system_message
+        self._other_tokens = self._work.other_tokens(
+            "" if system is None else system.text, [_schema(tool) for tool in request.tools]
+        )
+        value: Any = request.state.get("summary")
+        record = render_summary(value, self._work.policy.fact_tokens)
+        if not record:
+            return request
+        return request.override(system_message=_with(system, record))
+
+
+def _update(done: Compacted) -> dict[str, Any] | None:
+    if not done.changed:
+        return None
+    return {"messages": removals(done, "remove"), "summary": done.summary.to_json()}
+
+
+def _with(system: SystemMessage | None, record: str) -> SystemMessage:
+    """The instructions with a record after them, their own content blocks as they were."""
+    if system is None:
+        return SystemMessage(content=record)
+    if isinstance(system.content, str):
+        return system.model_copy(update={"content": f"{system.content}\n\n{record}"})
+    return system.model_copy(update={"content": [*system.content, {"type": "text", "text": record}]})
+
+
+def _schema(tool: Any) -> Any:
+    """What a provider is told of a tool."""
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception:  # noqa: BLE001 - a tool of another kind counts by its readable form
+        return str(tool)
