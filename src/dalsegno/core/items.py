@@ -12,8 +12,8 @@ Rules of this module:
   the write and the states that hold it share one item. What is smaller costs less where it stands than an item's row.
 * A list that is larger than that, holds messages, or has changed since its parent becomes
   `{"$list": [[lane, first, last], ...]}`; elements that were in the parent's list keep their place, new ones are
-  appended to a lane of the list's own, so that a growing list stays one range. Neighbours of up to `INLINE_BYTES` that
-  come together share an item, a chunk of up to `WHOLE_BYTES`.
+  appended to a lane of the list's own, so that a growing list stays one range. Scalars of up to `INLINE_BYTES` that
+  come together share an item, a chunk of up to `WHOLE_BYTES`; records keep items of their own.
 * A plain object larger than `DICT_BYTES` becomes `{"$dict": ranges}` over `[key, value]` elements, in insertion order.
 * Elements may hold split lists and dicts of their own, down to `MAX_DEPTH`; reading any state therefore takes a
   bounded number of rounds.
@@ -112,9 +112,8 @@ def lift_value(tree: Json, plan: Plan) -> Any:
     if isinstance(tree, (list, dict)) and not is_message(tree):
         if isinstance(tree, list) and any(map(is_message, tree)):
             return lift(tree, plan)
-        body = canonical(tree)
-        if INLINE_BYTES < len(body) <= WHOLE_BYTES:
-            digest = _digest_of_tree(body)
+        if len(tree) <= WHOLE_BYTES and INLINE_BYTES < len(orjson.dumps(tree)) <= WHOLE_BYTES:
+            digest = _digest_of_tree(canonical(tree))
             return plan.digests.setdefault(digest, Apart(tree, digest))
     return lift(tree, plan)
 

@@ -15,7 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -34,11 +34,13 @@ from dalsegno.core.items import (
     places_of,
     ranges_over,
 )
-from dalsegno.core.tree import Json, canonical, is_plain_object, read_order
+from dalsegno.core.tree import Json, is_plain_object, read_order
 
 __all__ = ["NewItem", "Split"]
 
 _LEAST_RANGES = 32
+_PATIENCE = 1000
+"""Comparisons with chunks that may fail in one list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,25 +176,23 @@ class Split:
 
     def _ranges(self, elements: list[Any], old: Any, depth: int, *, keyed: bool = False) -> list[Range]:
         ranges = elements_of(old) or []
-        before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old])
-        by_key = before.by_key() if keyed else {}
         alone = keyed or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
+        before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old], alone=alone)
+        by_key = before.by_key() if keyed else {}
+        small = [None if alone else _small(element) for element in elements]
         placed: list[Place | bytes] = []  # where an element stands already, or what it is
-        run: list[Json] = []  # small elements that are new
+        run: list[bytes] = []  # texts of small elements that are new
         index = 0
         while index < len(elements):
-            element = elements[index]
-            packed = not alone and _packs(element)
-            part: Place | bytes | None = None
-            count = 1
-            if packed:
-                part, count = before.chunk(elements, index)
+            text, count = small[index], 1
+            if text is None:
+                hint = by_key.get(elements[index][0]) if keyed else before.hint(elements[index])
+                body = self._element_body(elements[index], hint, depth)
+                part: Place | bytes | None = before.take(digest_of(body)) or body
+            else:
+                part, count = before.take_small(small, index)
             if part is None:
-                hint = by_key.get(element[0]) if keyed else before.hint(element)
-                body = self._element_body(element, hint, depth)
-                part = before.take(digest_of(body)) or body
-            if packed and isinstance(part, bytes):
-                run.append(element)
+                run.append(cast("bytes", text))
             else:
                 placed += [*_packages(run), part]
                 run = []
@@ -248,20 +248,26 @@ class Split:
 
 
 class _Before:
-    """The elements of the parent's list, each taken at most once: the next in order if it fits, else any that does."""
+    """The elements of the parent's list, each taken at most once: the next in order if it fits, else any that does.
 
-    def __init__(self, items: list[tuple[Place, bytes]]) -> None:
+    Small elements are known by their text, others by the digest of their body.
+    """
+
+    def __init__(self, items: list[tuple[Place, bytes]], *, alone: bool) -> None:
         self._places = [place for place, _ in items]
         self._trees = [orjson.loads(body) for _, body in items]
-        self._digests = [digest_of(body) for _, body in items]
+        self._texts = [[] if alone else _texts(tree) for tree in self._trees]
+        self._digests = [b"" if texts else digest_of(body) for texts, (_, body) in zip(self._texts, items, strict=True)]
         self._free = [True] * len(items)
         self._where: defaultdict[bytes, deque[int]] = defaultdict(deque)
-        self._starts: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._starts: defaultdict[bytes, deque[int]] = defaultdict(deque)
         self._next = 0
-        for index, (tree, digest) in enumerate(zip(self._trees, self._digests, strict=True)):
-            self._where[digest].append(index)
-            if _is_chunk(tree) and tree["$chunk"]:
-                self._starts[canonical(tree["$chunk"][0])].append(index)
+        self._patience = _PATIENCE + 4 * len(items)
+        for index, texts in enumerate(self._texts):
+            if texts:
+                self._starts[texts[0]].append(index)
+            else:
+                self._where[self._digests[index]].append(index)
 
     def by_key(self) -> dict[str, Any]:
         """Values by key, where the elements are pairs."""
@@ -276,20 +282,26 @@ class _Before:
         """The place of an element of that digest."""
         if self._next < len(self._places) and self._free[self._next] and self._digests[self._next] == digest:
             return self._taken(self._next)
-        options = self._where.get(digest, deque())
-        while options and not self._free[options[0]]:
-            options.popleft()
+        options = self._left(self._where, digest)
         return self._taken(options[0]) if options else None
 
-    def chunk(self, elements: list[Any], start: int) -> tuple[Place | None, int]:
-        """The place and length of a chunk that the elements from `start` on begin with; None and 1 if there is none."""
-        options = self._starts.get(canonical(elements[start]), ()) if self._starts else ()
-        for index in options:
-            chunk = self._trees[index]["$chunk"]
-            part = elements[start : start + len(chunk)]
-            if self._free[index] and all(map(_packs, part)) and canonical(part) == canonical(chunk):
-                return self._taken(index), len(chunk)
+    def take_small(self, small: list[bytes | None], start: int) -> tuple[Place | None, int]:
+        """The place of a small element, or of a chunk that the elements from `start` on begin with; and its length."""
+        options = self._left(self._starts, cast("bytes", small[start]))
+        for index in (self._next, *options) if self._next in options else options:
+            texts = self._texts[index]
+            if self._free[index] and small[start : start + len(texts)] == texts:
+                return self._taken(index), len(texts)
+            self._patience -= 1
+            if self._patience < 0:  # equal elements in ever other numbers: what is not found is stored again
+                break
         return None, 1
+
+    def _left(self, options: Mapping[bytes, deque[int]], key: bytes) -> Sequence[int]:
+        found = options.get(key)
+        while found and not self._free[found[0]]:
+            found.popleft()
+        return found or ()
 
     def _taken(self, index: int) -> Place:
         self._free[index] = False
@@ -297,26 +309,35 @@ class _Before:
         return self._places[index]
 
 
-def _packs(element: Any) -> bool:
-    """Whether an element is so small that it shares an item with its neighbours, and no part of it stands apart."""
-    try:
-        return len(orjson.dumps(element, option=orjson.OPT_PASSTHROUGH_DATACLASS)) <= INLINE_BYTES
-    except TypeError:
-        return False
+def _small(element: Any) -> bytes | None:
+    """Text of a scalar that is so small that it may share an item; None for any other element.
+
+    Records keep items of their own: one of them changes at a time.
+    """
+    if isinstance(element, (list, dict, Apart)):
+        return None
+    text = orjson.dumps(element)
+    return text if len(text) <= INLINE_BYTES else None
 
 
-def _packages(elements: list[Json]) -> list[bytes]:
+def _texts(tree: Any) -> list[bytes]:
+    """Texts of the small elements that an item holds; none for an item that is no such element."""
+    parts = tree["$chunk"] if isinstance(tree, dict) and len(tree) == 1 and "$chunk" in tree else [tree]
+    texts = [text for part in parts if (text := _small(part)) is not None]
+    return texts if len(texts) == len(parts) else []
+
+
+def _packages(texts: list[bytes]) -> list[bytes]:
     """Bodies of items that hold small elements, up to `WHOLE_BYTES` of them in each."""
-    packages: list[list[Json]] = []
+    packages: list[list[bytes]] = []
     room = 0
-    for element in elements:
-        size = len(orjson.dumps(element)) + 1
-        if size > room:
+    for text in texts:
+        if len(text) + 1 > room:
             packages.append([])
             room = WHOLE_BYTES
-        packages[-1].append(element)
-        room -= size
-    return [orjson.dumps(package[0] if len(package) == 1 else {"$chunk": package}) for package in packages]
+        packages[-1].append(text)
+        room -= len(text) + 1
+    return [package[0] if len(package) == 1 else b'{"$chunk":[' + b",".join(package) + b"]}" for package in packages]
 
 
 def _pieces(placed: Sequence[Place | bytes]) -> int:
@@ -332,10 +353,6 @@ def _pieces(placed: Sequence[Place | bytes]) -> int:
 
 def _is_pair(tree: Any) -> bool:
     return isinstance(tree, list) and len(tree) == 2 and isinstance(tree[0], str)  # noqa: PLR2004 - [key, value]
-
-
-def _is_chunk(tree: Any) -> bool:
-    return isinstance(tree, dict) and len(tree) == 1 and "$chunk" in tree
 
 
 def _is_large(tree: Any) -> bool:
