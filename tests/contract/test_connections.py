@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -296,3 +298,33 @@ def test_a_failing_write_in_a_group_does_not_take_the_others_along(ds, put):
         outcomes = [each.exception(20) for each in waiting]
     assert [outcome is None for outcome in outcomes] == [False, True] * 3
     assert len(ds.journal.read("t")) == 3
+
+
+SHORT = """
+import asyncio, sys
+import dalsegno
+from dalsegno.stores.postgres import store
+
+real = store._aconfigure
+
+async def slow(connection):
+    await asyncio.sleep(1)
+    await real(connection)
+
+async def main():
+    ds = dalsegno.connect(sys.argv[1])
+    await asyncio.gather(ds.threads.alist(), ds.threads.alist())  # the second one has the pool open a session
+    store._aconfigure = slow
+    loop = await ds.store_backend._loop()
+    loop.pool._configure = slow
+    work = [asyncio.create_task(ds.threads.alist()) for _ in range(4)]
+    await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+
+asyncio.run(main())
+"""
+
+
+def test_a_program_ends_although_a_session_is_being_opened(postgres_url):
+    program = [sys.executable, "-c", SHORT, postgres_url]
+    ended = subprocess.run(program, timeout=30, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr  # the pool logs its attempt

@@ -403,7 +403,7 @@ def test_a_planted_range_of_millions_is_found_and_not_walked(sqlite_url, times):
         with sqlite3.connect(path) as other:
             (ckpt, state), *_ = other.execute("SELECT ckpt, state FROM ds_checkpoints ORDER BY ckpt DESC LIMIT 1")
             planted = [{"$list": [[7, 1, 9_900_000]]}] * times
-            body = json.dumps({**json.loads(state), "last": planted[0] if times == 1 else planted})
+            body = json.dumps([planted[0] if times == 1 else planted, *json.loads(state)[1:]])
             other.execute("UPDATE ds_checkpoints SET state = ? WHERE ckpt = ?", (body, ckpt))
         other.close()
         began = time.monotonic()

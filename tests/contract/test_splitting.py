@@ -184,9 +184,8 @@ class Splitting(RuleBasedStateMachine):
     def fork(self, data: st.DataObject, channel: str, edits: list[Any]) -> None:
         parent = data.draw(st.sampled_from(list(self.put)))
         self.live = self.ds.checkpointer.get_tuple(self.config(parent)).checkpoint["channel_values"]
-        self.dirty = set(self.live) | {"a", "b"} & set(self.versions)
-        self.versions = {name: version + 1 for name, version in self.versions.items() if name in self.live}
-        self.dirty &= set(self.versions)
+        self.versions = dict.fromkeys(self.live, max(self.versions.values(), default=0) + 1)
+        self.dirty = set(self.live)
         self.change(channel, edits, fresh=False)
         self.store(parent, fork=True, run="fork")
 

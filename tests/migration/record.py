@@ -21,10 +21,10 @@ from dalsegno.stores.statements import migrations
 from dalsegno.testing import prepare
 
 TABLES = (
-    "ds_meta", "ds_tenants", "ds_threads", "ds_namespaces", "ds_branches", "ds_items", "ds_blobs", "ds_blob_refs",
+    "ds_meta", "ds_tenants", "ds_threads", "ds_namespaces", "ds_branches", "ds_items", "ds_blobs", "ds_blob_refs", "ds_forms",
     "ds_checkpoints", "ds_writes", "ds_events",
 )  # fmt: skip
-COUNTED = {"ds_tenants": "tenant", "ds_threads": "thread"}
+COUNTED = {"ds_tenants": "tenant", "ds_threads": "thread", "ds_forms": "form"}
 
 
 def sqlite_dump(path: str) -> Iterator[str]:

@@ -83,7 +83,7 @@ WRITTEN = [
     ("é", '"é"'),
     ([1, [2]], "[1,[2]]"),
     ({"a": 1, "bb": 2}, '{"a":1,"bb":2}'),
-    ({"bb": 2, "a": 1}, '{"$keys":[1,0],"bb":2,"a":1}'),
+    ({"bb": 2, "a": 1}, '{"$keys":"10","bb":2,"a":1}'),
     ({"$a": 1}, '{"$map":[["$a",1]]}'),
     ({1: 2, "1": 3}, '{"$map":[[1,2],["1",3]]}'),
     ({"\0": 1}, r'{"$map":[[{"$str":"\\u0000"},1]]}'),
@@ -106,7 +106,7 @@ WRITTEN = [
     (collections.deque([1], 3), '{"$deque":[1],"maxlen":3}'),
     (collections.defaultdict(list, a=[]), '{"$defaultdict":{"a":[]},"factory":{"$class":"list"}}'),
     (collections.Counter("aab"), '{"$counter":{"a":2,"b":1}}'),
-    (collections.OrderedDict(b=1, a=2), '{"$ordereddict":{"$keys":[1,0],"b":1,"a":2}}'),
+    (collections.OrderedDict(b=1, a=2), '{"$ordereddict":{"$keys":"10","b":1,"a":2}}'),
     (collections.ChainMap({"a": 1}), '{"$chainmap":[{"a":1}]}'),
     (dt.datetime.fromisoformat("2024-01-02T03:04:05.000006"), '{"$datetime":"2024-01-02T03:04:05.000006"}'),
     (dt.datetime(2024, 1, 2, tzinfo=dt.UTC), '{"$datetime":"2024-01-02T00:00:00+00:00"}'),
@@ -222,7 +222,7 @@ def test_the_stored_order_of_keys_is_that_of_a_jsonb_column(stored: list[str]) -
     stored = sorted(stored, key=lambda key: (len(key.encode()), key.encode()))
     assert "$keys" not in codec.encode(dict.fromkeys(stored, 1))
     backwards = codec.encode(dict.fromkeys(stored[::-1], 1))
-    assert backwards["$keys"] == list(range(len(stored)))[::-1]
+    assert backwards["$keys"] == "543210"[-len(stored) :]
     shuffled = {key: backwards[key] for key in ("$keys", *stored)}
     assert list(codec.decode(shuffled)) == stored[::-1]
 

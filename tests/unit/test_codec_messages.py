@@ -24,7 +24,7 @@ WRITTEN: list[tuple[Any, str]] = [
     (messages.SystemMessage("s"), '{"$m":"system","content":"s"}'),
     (
         messages.HumanMessage([{"type": "text", "text": "t"}, {"text": "t", "type": "text"}, {"type": "x", "a": 1}]),
-        '{"$m":"human","content":[{"type":"text","text":"t"},{"$keys":[0,1],"text":"t","type":"text"},{"$keys":[1,0],"type":"x","a":1}]}',
+        '{"$m":"human","content":[{"type":"text","text":"t"},{"$keys":"01","text":"t","type":"text"},{"$keys":"10","type":"x","a":1}]}',
     ),
     (
         messages.AIMessage("", tool_calls=[CALL], usage_metadata=COUNTS),

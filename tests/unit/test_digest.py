@@ -74,7 +74,9 @@ def test_an_extract_keeps_its_budget_and_states_nothing_new(turn: Turn, budget: 
     [
         "The total of all of it comes to 1,234,567.89 dollars, " + "and so on, " * 60,
         "and so on, " * 30 + "the meeting takes place on May 5, 2024, as was said before, " + "and so on, " * 30,
-        "Something else. " * 20 + 'She wrote "Ship all of it now. Not later than noon." and left. ' + "Nothing more. " * 20,
+        "Something else. " * 20
+        + 'She wrote "Ship all of it now. Not later than noon." and left. '
+        + "Nothing more. " * 20,
     ],
 )
 def test_an_extract_never_cuts_through_a_fact(text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dalsegno.core.items import is_message
 from dalsegno.core.messages import author_of, text_of
-from dalsegno.core.tree import stored_order
+from dalsegno.core.tree import read_order
 
 __all__ = ["NOTES", "WRAPPERS", "readable", "without_notes"]
 
@@ -63,13 +63,7 @@ def without_notes(value: Any) -> Any:
 def _keys(value: dict[str, Any]) -> list[str]:
     """The keys that are not notes, in the order they were given in; as they stand where the note on it is broken."""
     keys = [key for key in value if key not in NOTES]
-    places = value.get("$keys")
-    if not isinstance(places, list) or not all(type(place) is int for place in places):
-        return keys
-    if sorted(places) != list(range(len(keys))):
-        return keys
-    stored = stored_order(keys)
-    return [stored[place] for place in places]
+    return read_order(value.get("$keys"), keys) or keys
 
 
 def _tagged(tag: str, value: dict[str, Any]) -> str:

@@ -8,9 +8,12 @@ Rules of this module:
 * A string of `LONG_BYTES` or more goes to the pool, once per thread, found again by its digest; one of `BLOB_BYTES` or
   more becomes a blob, once per tenant. So a text keeps one copy, whoever holds it: the raw input, the message made
   from it, a pending write, the arguments of a `Send`.
-* A list whose value is larger than `INLINE_BYTES` becomes `{"$list": [[lane, first, last], ...]}`; elements that were
-  in the parent's list keep their place, new ones are appended to a lane of the list's own, so that a growing list
-  stays one range. Lists of many scalars are cut into chunks of `CHUNK` first.
+* A channel's value of more than `INLINE_BYTES` and up to `WHOLE_BYTES` goes there whole, in the same way: the input,
+  the write and the states that hold it share one item. What is smaller costs less where it stands than an item's row.
+* A list that is larger than that, holds messages, or has changed since its parent becomes
+  `{"$list": [[lane, first, last], ...]}`; elements that were in the parent's list keep their place, new ones are
+  appended to a lane of the list's own, so that a growing list stays one range. Scalars of up to `INLINE_BYTES` that
+  come together share an item, a chunk of up to `WHOLE_BYTES`; records keep items of their own.
 * A plain object larger than `DICT_BYTES` becomes `{"$dict": ranges}` over `[key, value]` elements, in insertion order.
 * Elements may hold split lists and dicts of their own, down to `MAX_DEPTH`; reading any state therefore takes a
   bounded number of rounds.
@@ -26,26 +29,29 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
-from dalsegno.core.tree import Json, permutation
+from dalsegno.core.tree import Json, canonical, order_note
 from dalsegno.errors import Damaged
 
 __all__ = [
     "BLOB_BYTES",
-    "CHUNK",
     "DICT_BYTES",
     "INLINE_BYTES",
     "LONG_BYTES",
     "MAX_DEPTH",
     "POOL",
-    "Long",
+    "WHOLE_BYTES",
+    "Apart",
     "Place",
     "Plan",
     "Range",
     "digest_of",
+    "digest_of_pooled",
     "elements_of",
     "is_message",
     "last_places",
     "lift",
+    "lift_input",
+    "lift_value",
     "needs_of",
     "places_of",
     "put_back",
@@ -54,11 +60,11 @@ __all__ = [
 ]
 
 POOL = 0
-LONG_BYTES = 256
+LONG_BYTES = 96
 BLOB_BYTES = 32 * 1024
-INLINE_BYTES = 128
+INLINE_BYTES = 96
+WHOLE_BYTES = 1024
 DICT_BYTES = 1024
-CHUNK = 64
 _MOST_ELEMENTS = 10_000_000
 MAX_DEPTH = 3
 
@@ -73,26 +79,54 @@ Range: TypeAlias = list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Long:
-    """A long string on its way to the pool, or a very long one on its way to the blobs."""
+class Apart:
+    """A part on its way to the pool, or a very long string on its way to the blobs.
 
-    text: str
+    Attributes:
+        tree: a string, or a whole value without parts of its own that stand apart.
+        digest: what it is found by: 16 bytes in the pool, 32 for a blob.
+        blob: whether it goes to the blobs.
+    """
+
+    tree: Json
     digest: bytes
-    blob: bool
+    blob: bool = False
 
 
 @dataclass(slots=True)
 class Plan:
     """What has to be known from the store before a split can be finished."""
 
-    digests: dict[bytes, Long] = field(default_factory=dict)
-    """Long strings by digest: which of them does the pool hold already?"""
+    digests: dict[bytes, Apart] = field(default_factory=dict)
+    """Parts by digest: which of them does the pool hold already?"""
+
+
+def lift_value(tree: Json, plan: Plan) -> Any:
+    """Lift a channel's value: whole when it is small, else its long strings; see the module's rules.
+
+    The same value is found by the same digest wherever it stands, so input, pending write and state share an item. A
+    list of messages is taken apart whatever its size: events point to its elements.
+    """
+    if isinstance(tree, str):
+        return _lift_string(tree, plan)
+    if isinstance(tree, (list, dict)) and not is_message(tree):
+        if isinstance(tree, list) and any(map(is_message, tree)):
+            return lift(tree, plan)
+        if len(tree) <= WHOLE_BYTES and INLINE_BYTES < len(orjson.dumps(tree)) <= WHOLE_BYTES:
+            digest = _digest_of_tree(canonical(tree))
+            return plan.digests.setdefault(digest, Apart(tree, digest))
+    return lift(tree, plan)
+
+
+def lift_input(tree: dict[str, Json], plan: Plan) -> Any:
+    """Lift a run's raw input, a plain dict of channels' values: each like a value of its own."""
+    return {key: part if key == "$keys" else lift_value(part, plan) for key, part in tree.items()}
 
 
 def lift(tree: Json, plan: Plan) -> Any:
-    """Replace every long string of a tree by a `Long` and note it in the plan. Other parts are shared, not copied."""
+    """Replace every long string of a tree by an `Apart` and note it in the plan. Other parts are shared, not copied."""
     if isinstance(tree, str):
-        return _lift_string(tree, plan) if len(tree) * 4 >= LONG_BYTES else tree
+        return _lift_string(tree, plan)
     if isinstance(tree, list):
         out: list[Any] | None = None
         for index, part in enumerate(tree):
@@ -111,18 +145,30 @@ def lift(tree: Json, plan: Plan) -> Any:
 
 
 def _lift_string(text: str, plan: Plan) -> Any:
+    if len(text) * 4 < LONG_BYTES:
+        return text
     raw = text.encode()
     if len(raw) < LONG_BYTES:
         return text
     blob = len(raw) >= BLOB_BYTES
     digest = hashlib.sha256(raw).digest()
     digest = digest if blob else digest[:16]
-    return plan.digests.setdefault(digest, Long(text, digest, blob))
+    return plan.digests.setdefault(digest, Apart(text, digest, blob))
+
+
+def digest_of_pooled(tree: Json) -> bytes:
+    """The digest (16 bytes) that a pooled item is found by: a string's, or a whole value's."""
+    return hashlib.sha256(tree.encode()).digest()[:16] if isinstance(tree, str) else _digest_of_tree(canonical(tree))
+
+
+def _digest_of_tree(body: bytes) -> bytes:
+    # A zero byte in front, which no text has: no string has the digest of another value's JSON.
+    return hashlib.sha256(b"\0" + body).digest()[:16]
 
 
 def digest_of(body: bytes) -> bytes:
     """Digest (16 bytes) of an element's body, the same whatever order a database returns its keys in."""
-    return hashlib.sha256(orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)).digest()[:16]
+    return hashlib.sha256(canonical(orjson.loads(body))).digest()[:16]
 
 
 def ranges_over(places: Iterable[Place]) -> list[Range]:
@@ -297,9 +343,9 @@ def _item(items: Mapping[Place, Any], place: Place) -> Any:
 
 def _dict_from(pairs: list[Any]) -> Json:
     tree: dict[str, Json] = dict(pairs)
-    order = permutation([key for key, _ in pairs])
+    order = order_note([key for key, _ in pairs])
     if order is not None:
-        tree["$keys"] = order  # type: ignore[assignment]  # a list of ints is Json; lists are invariant
+        tree["$keys"] = order
     return tree
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalsegno.core.containers import items
-from dalsegno.core.tree import Json, is_plain_text, permutation, stored_order
+from dalsegno.core.tree import Json, is_plain_text, order_note, read_order
 from dalsegno.core.walk import (
     CLONERS,
     DECODERS,
@@ -35,13 +35,13 @@ __all__ = ["clone_entries", "mapping"]
 
 # --- dicts ----------------------------------------------------------------------------------------
 
-_ORDERS: dict[tuple[str, ...], list[int] | None] = {}
+_ORDERS: dict[tuple[str, ...], Json] = {}
 """Orders of keys seen before, all of them plain; short ones only, emptied when full."""
 _ORDERS_LIMIT, _ORDERS_KEYS, _ORDERS_TEXT = 4096, 24, 400
 
 
-def _order(keys: tuple[str, ...]) -> list[int] | None:
-    order = permutation(keys)
+def _order(keys: tuple[str, ...]) -> Json:
+    order = order_note(keys)
     if len(keys) <= _ORDERS_KEYS and sum(map(len, keys)) <= _ORDERS_TEXT:
         if len(_ORDERS) >= _ORDERS_LIMIT:
             _ORDERS.clear()
@@ -66,7 +66,7 @@ def mapping(value: dict[Any, Any], depth: int) -> Json:
             return _pairs(value, depth)
         order = _order(keys)
     depth = deeper(value, depth)
-    out: dict[str, Json] = {} if order is None else {"$keys": list(order)}
+    out: dict[str, Json] = {} if order is None else {"$keys": order}
     key = None
     try:
         for key, item in value.items():
@@ -86,20 +86,18 @@ _ORDERED: dict[tuple[Any, Any], list[str]] = {}
 """Keys in their order, by an object's keys and its `$keys`; emptied when full."""
 
 
-def _in_order(keys: list[str], order: list[Any]) -> list[str]:
+def _in_order(keys: list[str], order: Json) -> list[str]:
     if any(key[:1] == "$" for key in keys):
         raise damaged("$keys", "no other key starting with $", keys)
-    if sorted(order) != list(range(len(keys))):
+    ordered = read_order(order, keys)
+    if ordered is None:
         raise damaged("$keys", f"a permutation of {len(keys)} places", order)
-    stored = stored_order(keys)
-    return [stored[place] for place in order]
+    return ordered
 
 
 def _ordered(tree: dict[str, Json]) -> dict[str, object]:
     order = tree["$keys"]
-    if type(order) is not list or set(map(type, order)) != {int}:
-        raise damaged("$keys", "a list of places", order)
-    known = (tuple(tree), tuple(order))
+    known = (tuple(tree), order if type(order) is str else repr(order))
     keys = _ORDERED.get(known)
     if keys is None:
         keys = _in_order([key for key in tree if key != "$keys"], order)

@@ -57,7 +57,7 @@ def one_of(*shapes: Shape) -> Form:
             return shape.write(value, depth)
         tree = mapping(value, depth)
         if isinstance(tree, dict) and frozenset(tree) in stored:
-            tree = {"$keys": list(range(len(tree))), **tree}
+            tree = {"$keys": "0123456789"[: len(tree)], **tree}
         return tree
 
     def decode(tree: Json) -> object:

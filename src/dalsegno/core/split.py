@@ -15,17 +15,17 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from dalsegno.core.items import (
-    CHUNK,
     DICT_BYTES,
     INLINE_BYTES,
     MAX_DEPTH,
     POOL,
-    Long,
+    WHOLE_BYTES,
+    Apart,
     Place,
     Range,
     digest_of,
@@ -34,11 +34,13 @@ from dalsegno.core.items import (
     places_of,
     ranges_over,
 )
-from dalsegno.core.tree import Json, stored_order
+from dalsegno.core.tree import Json, is_plain_object, read_order
 
 __all__ = ["NewItem", "Split"]
 
 _LEAST_RANGES = 32
+_PATIENCE = 1000
+"""Comparisons with chunks that may fail in one list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Split:
         """Take what is known.
 
         Args:
-            pool: positions of strings the pool holds, by digest.
+            pool: positions of the items the pool holds, by digest.
             next_pool: first free position of the pool.
             next_lane: first free lane.
             tails: last position used in each lane the parent's lists stand in.
@@ -87,22 +89,22 @@ class Split:
         self._own_lanes = own_lanes
         self._trees: dict[Place, Any] = {}
 
-    # --- strings
+    # --- parts that stand apart
 
     def body_of(self, tree: Any) -> bytes:
-        """JSON of a lifted tree; its long strings get their place on the way."""
+        """JSON of a lifted tree; the parts that stand apart get their place on the way."""
         return orjson.dumps(tree, default=self._resolve, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
     def _resolve(self, value: object) -> Json:
-        if not isinstance(value, Long):
+        if not isinstance(value, Apart):
             msg = f"not a part of a tree: {type(value).__name__}"
             raise TypeError(msg)
         if value.blob:
-            self.blobs[value.digest] = value.text
+            self.blobs[value.digest] = str(value.tree)
             return {"$blob": value.digest.hex()}
         pos = self._pool.get(value.digest)
         if pos is None:
-            pos = self._pool[value.digest] = self.add_pool(orjson.dumps(value.text), value.digest)
+            pos = self._pool[value.digest] = self.add_pool(orjson.dumps(value.tree), value.digest)
         return {"$ref": pos}
 
     def add_pool(self, body: bytes, digest: bytes | None = None) -> int:
@@ -125,18 +127,32 @@ class Split:
         Returns:
             The node, all its parts plain JSON.
         """
-        if isinstance(tree, Long):
-            return self._resolve(tree)
+        grows = False
+        if isinstance(tree, Apart):
+            # A list that the pool does not hold and that has changed will change again: its elements are shared.
+            grows = isinstance(tree.tree, list) and tree.digest not in self._pool and self._is_list(old)
+            if not grows:
+                return self._resolve(tree)
+            tree = tree.tree
         body = self.body_of(tree)
         if depth < MAX_DEPTH:
-            if isinstance(tree, list) and (len(body) > INLINE_BYTES or any(map(is_message, tree))):
-                return {"$list": self._ranges(_chunked(tree), old, depth)}
-            if isinstance(tree, dict) and len(body) > DICT_BYTES and _is_plain(tree):
+            if isinstance(tree, list) and (grows or len(body) > WHOLE_BYTES or any(map(is_message, tree))):
+                return {"$list": self._ranges(tree, old, depth)}
+            if isinstance(tree, dict) and len(body) > DICT_BYTES and is_plain_object(tree):
                 pairs = [[key, tree[key]] for key in _keys_in_order(tree)]
                 return {"$dict": self._ranges(pairs, old, depth, keyed=True)}
         if len(body) > INLINE_BYTES and depth == 0:
             return {"$ref": self._whole(body, old)}
         return orjson.loads(body)
+
+    def inline(self, tree: Any) -> Any:
+        """The node of a lifted tree that stands where it is, whatever its size; only parts of it stand apart."""
+        return orjson.loads(self.body_of(tree))
+
+    def _is_list(self, node: Any) -> bool:
+        if isinstance(node, dict) and len(node) == 1 and "$ref" in node:
+            node = self._tree((POOL, node["$ref"]))
+        return isinstance(node, list) or (isinstance(node, dict) and "$list" in node)
 
     def _whole(self, body: bytes, old: Any) -> int:
         if isinstance(old, dict) and len(old) == 1 and "$ref" in old:
@@ -159,43 +175,34 @@ class Split:
         return grown
 
     def _ranges(self, elements: list[Any], old: Any, depth: int, *, keyed: bool = False) -> list[Range]:
-        old_ranges = elements_of(old) or []
-        old_places = list(places_of(old_ranges))
-        old_digests = [digest_of(self._old[place]) if place in self._old else b"" for place in old_places]
-        where: defaultdict[bytes, deque[int]] = defaultdict(deque)
-        for index, digest in enumerate(old_digests):
-            where[digest].append(index)
-        free = [True] * len(old_places)
+        ranges = elements_of(old) or []
+        alone = keyed or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
+        before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old], alone=alone)
+        by_key = before.by_key() if keyed else {}
+        small = [None if alone else _small(element) for element in elements]
         placed: list[Place | bytes] = []  # where an element stands already, or what it is
-        cursor = 0
-        by_key = self._by_key(old_places) if keyed else {}
-        for index, element in enumerate(elements):
-            if keyed:
-                before = by_key.get(element[0])
+        run: list[bytes] = []  # texts of small elements that are new
+        index = 0
+        while index < len(elements):
+            text, count = small[index], 1
+            if text is None:
+                hint = by_key.get(elements[index][0]) if keyed else before.hint(elements[index])
+                body = self._element_body(elements[index], hint, depth)
+                part: Place | bytes | None = before.take(digest_of(body)) or body
             else:
-                before = self._tree(old_places[index]) if index < len(old_places) else None
-                if before is not None and _is_pair(element) and _is_pair(before):
-                    before = before[1]
-            body = self._element_body(element, before, depth)
-            digest = digest_of(body)
-            if cursor < len(old_places) and old_digests[cursor] == digest and free[cursor]:
-                found: int | None = cursor
+                part, count = before.take_small(small, index)
+            if part is None:
+                run.append(cast("bytes", text))
             else:
-                options = where.get(digest, deque())
-                while options and not free[options[0]]:
-                    options.popleft()
-                found = options[0] if options else None
-            if found is None:
-                placed.append(body)
-            else:
-                free[found] = False
-                placed.append(old_places[found])
-                cursor = found + 1
-        if _pieces(placed) > max(_LEAST_RANGES, len(elements) // 8):
+                placed += [*_packages(run), part]
+                run = []
+            index += count
+        placed += _packages(run)
+        if _pieces(placed) > max(_LEAST_RANGES, len(placed) // 8):
             # Broken up by edits: write it out once more in one piece, so that ranges stay short.
             placed = [part if isinstance(part, bytes) else self._old[part] for part in placed]
-            old_ranges = []
-        lane = self._lane_for(old_ranges) if any(isinstance(part, bytes) for part in placed) else 0
+            ranges = []
+        lane = self._lane_for(ranges) if any(isinstance(part, bytes) for part in placed) else 0
         return ranges_over(
             (lane, self._add_element(lane, part)) if isinstance(part, bytes) else part for part in placed
         )
@@ -204,7 +211,7 @@ class Split:
         if _is_pair(element) and depth + 1 < MAX_DEPTH:
             part = self.node(element[1], old, depth + 1) if _is_large(element[1]) else element[1]
             return self.body_of([element[0], part])
-        if isinstance(element, dict) and depth + 1 < MAX_DEPTH and not _is_chunk(element):
+        if isinstance(element, dict) and depth + 1 < MAX_DEPTH:
             split = {
                 key: self.node(part, old.get(key) if isinstance(old, dict) else None, depth + 1)
                 if isinstance(part, list) and _is_large(part)
@@ -213,9 +220,6 @@ class Split:
             }
             return self.body_of(split)
         return self.body_of(element)
-
-    def _by_key(self, places: list[Place]) -> dict[str, Any]:
-        return {tree[0]: tree[1] for tree in map(self._tree, places) if _is_pair(tree)}
 
     def _tree(self, place: Place) -> Any:
         if place not in self._trees:
@@ -243,8 +247,97 @@ class Split:
         return pos
 
 
-def _is_plain(tree: Mapping[str, Any]) -> bool:
-    return all(not key.startswith("$") or key == "$keys" for key in tree)
+class _Before:
+    """The elements of the parent's list, each taken at most once: the next in order if it fits, else any that does.
+
+    Small elements are known by their text, others by the digest of their body.
+    """
+
+    def __init__(self, items: list[tuple[Place, bytes]], *, alone: bool) -> None:
+        self._places = [place for place, _ in items]
+        self._trees = [orjson.loads(body) for _, body in items]
+        self._texts = [[] if alone else _texts(tree) for tree in self._trees]
+        self._digests = [b"" if texts else digest_of(body) for texts, (_, body) in zip(self._texts, items, strict=True)]
+        self._free = [True] * len(items)
+        self._where: defaultdict[bytes, deque[int]] = defaultdict(deque)
+        self._starts: defaultdict[bytes, deque[int]] = defaultdict(deque)
+        self._next = 0
+        self._patience = _PATIENCE + 4 * len(items)
+        for index, texts in enumerate(self._texts):
+            if texts:
+                self._starts[texts[0]].append(index)
+            else:
+                self._where[self._digests[index]].append(index)
+
+    def by_key(self) -> dict[str, Any]:
+        """Values by key, where the elements are pairs."""
+        return {tree[0]: tree[1] for tree in self._trees if _is_pair(tree)}
+
+    def hint(self, element: Any) -> Any:
+        """The element that would be next: what a changed one most likely was."""
+        tree = self._trees[self._next] if self._next < len(self._trees) else None
+        return tree[1] if tree is not None and _is_pair(element) and _is_pair(tree) else tree
+
+    def take(self, digest: bytes) -> Place | None:
+        """The place of an element of that digest."""
+        if self._next < len(self._places) and self._free[self._next] and self._digests[self._next] == digest:
+            return self._taken(self._next)
+        options = self._left(self._where, digest)
+        return self._taken(options[0]) if options else None
+
+    def take_small(self, small: list[bytes | None], start: int) -> tuple[Place | None, int]:
+        """The place of a small element, or of a chunk that the elements from `start` on begin with; and its length."""
+        options = self._left(self._starts, cast("bytes", small[start]))
+        for index in (self._next, *options) if self._next in options else options:
+            texts = self._texts[index]
+            if self._free[index] and small[start : start + len(texts)] == texts:
+                return self._taken(index), len(texts)
+            self._patience -= 1
+            if self._patience < 0:  # equal elements in ever other numbers: what is not found is stored again
+                break
+        return None, 1
+
+    def _left(self, options: Mapping[bytes, deque[int]], key: bytes) -> Sequence[int]:
+        found = options.get(key)
+        while found and not self._free[found[0]]:
+            found.popleft()
+        return found or ()
+
+    def _taken(self, index: int) -> Place:
+        self._free[index] = False
+        self._next = index + 1
+        return self._places[index]
+
+
+def _small(element: Any) -> bytes | None:
+    """Text of a scalar that is so small that it may share an item; None for any other element.
+
+    Records keep items of their own: one of them changes at a time.
+    """
+    if isinstance(element, (list, dict, Apart)):
+        return None
+    text = orjson.dumps(element)
+    return text if len(text) <= INLINE_BYTES else None
+
+
+def _texts(tree: Any) -> list[bytes]:
+    """Texts of the small elements that an item holds; none for an item that is no such element."""
+    parts = tree["$chunk"] if isinstance(tree, dict) and len(tree) == 1 and "$chunk" in tree else [tree]
+    texts = [text for part in parts if (text := _small(part)) is not None]
+    return texts if len(texts) == len(parts) else []
+
+
+def _packages(texts: list[bytes]) -> list[bytes]:
+    """Bodies of items that hold small elements, up to `WHOLE_BYTES` of them in each."""
+    packages: list[list[bytes]] = []
+    room = 0
+    for text in texts:
+        if len(text) + 1 > room:
+            packages.append([])
+            room = WHOLE_BYTES
+        packages[-1].append(text)
+        room -= len(text) + 1
+    return [package[0] if len(package) == 1 else b'{"$chunk":[' + b",".join(package) + b"]}" for package in packages]
 
 
 def _pieces(placed: Sequence[Place | bytes]) -> int:
@@ -262,26 +355,12 @@ def _is_pair(tree: Any) -> bool:
     return isinstance(tree, list) and len(tree) == 2 and isinstance(tree[0], str)  # noqa: PLR2004 - [key, value]
 
 
-def _is_chunk(tree: Mapping[str, Any]) -> bool:
-    return len(tree) == 1 and "$chunk" in tree
-
-
 def _is_large(tree: Any) -> bool:
-    if not isinstance(tree, (list, dict)) or (isinstance(tree, dict) and not _is_plain(tree)):
+    if not isinstance(tree, (list, dict)) or (isinstance(tree, dict) and not is_plain_object(tree)):
         return False
     return len(orjson.dumps(tree, default=lambda _: 0, option=orjson.OPT_PASSTHROUGH_DATACLASS)) > DICT_BYTES
 
 
-def _chunked(tree: list[Any]) -> list[Any]:
-    if len(tree) < CHUNK or any(isinstance(part, (list, dict, Long)) for part in tree):
-        return tree
-    return [{"$chunk": tree[at : at + CHUNK]} for at in range(0, len(tree), CHUNK)]
-
-
 def _keys_in_order(tree: Mapping[str, Any]) -> list[str]:
     keys = [key for key in tree if key != "$keys"]
-    order = tree.get("$keys")
-    if order is None:
-        return keys
-    ordered = stored_order(keys)
-    return [ordered[place] for place in order]
+    return (read_order(tree["$keys"], keys) or keys) if "$keys" in tree else keys

@@ -15,10 +15,10 @@ Rules of this module:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import copysign
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import orjson
 
@@ -32,9 +32,11 @@ __all__ = [
     "dumps",
     "escape",
     "is_plain_float",
+    "is_plain_object",
     "is_plain_text",
     "loads",
-    "permutation",
+    "order_note",
+    "read_order",
     "stored_order",
     "unescape",
 ]
@@ -48,6 +50,7 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 _SMALL, _LARGE = 1e-4, 1e16
 """From the one up to below the other, the shortest text of a float has no exponent."""
 
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ESCAPED = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-f]{4})?")
 
@@ -68,6 +71,11 @@ def is_plain_text(text: str) -> bool:
 def is_plain_float(number: float) -> bool:
     """Whether a float is written without an exponent and keeps its sign: 0.0, or 1e-4 <= |x| < 1e16."""
     return _SMALL <= abs(number) < _LARGE or (number == 0 and copysign(1, number) > 0)
+
+
+def is_plain_object(tree: Mapping[str, Json]) -> bool:
+    """Whether an object is a dict with text keys, and no envelope."""
+    return all(key[:1] != "$" or key == "$keys" for key in tree)
 
 
 def escape(text: str) -> str:
@@ -103,13 +111,34 @@ def stored_order(keys: Sequence[str]) -> list[str]:
     return sorted(keys, key=_stored)
 
 
-def permutation(keys: Sequence[str]) -> list[int] | None:
-    """Where each key stands in stored order, or None when the keys are in stored order already."""
+def order_note(keys: Sequence[str]) -> Json:
+    """Where each key stands in stored order, or None when the keys are in stored order already.
+
+    A place of up to 36 keys is one character, a digit or a letter from `a`, and the note a string of them: it stands in
+    nearly every object, and `jsonb` takes 12 bytes for a number. Of more keys it is a list of places.
+    """
     ordered = stored_order(keys)
     if ordered == list(keys):
         return None
     place = {key: index for index, key in enumerate(ordered)}
-    return [place[key] for key in keys]
+    places = [place[key] for key in keys]
+    return "".join(map(_DIGITS.__getitem__, places)) if len(places) <= len(_DIGITS) else cast("Json", places)
+
+
+def read_order(note: Json, keys: Sequence[str]) -> list[str] | None:
+    """The keys in the order that a note gives them, or None when it is no note on these keys."""
+    if isinstance(note, str):
+        if len(keys) > len(_DIGITS):
+            return None
+        places: list[Any] = [_DIGITS.find(digit) for digit in note]
+    elif isinstance(note, list):
+        places = note
+    else:
+        return None
+    if any(type(place) is not int for place in places) or sorted(places) != list(range(len(keys))):
+        return None
+    ordered = stored_order(keys)
+    return [ordered[place] for place in places]
 
 
 def dumps(tree: Json) -> bytes:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dalsegno.core import codec
 from dalsegno.core.fields import MISSING
-from dalsegno.core.tree import is_plain_text, permutation, stored_order
+from dalsegno.core.tree import is_plain_object, is_plain_text, order_note, read_order, stored_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,12 +108,10 @@ def _pairs(holder: Any) -> Pairs | None:
     """Keys and values of a plain dict in their order; None for what is none."""
     if not isinstance(holder, dict):
         return None
-    if all(key[:1] != "$" or key == "$keys" for key in holder):
+    if is_plain_object(holder):
         keys = stored_order([key for key in holder if key != "$keys"])
-        order = holder.get("$keys", list(range(len(keys))))
-        if not isinstance(order, list) or sorted(map(repr, order)) != sorted(map(repr, range(len(keys)))):
-            return None
-        return [(keys[place], holder[keys[place]]) for place in order]
+        ordered = read_order(holder["$keys"], keys) if "$keys" in holder else keys
+        return None if ordered is None else [(key, holder[key]) for key in ordered]
     if "$map" in holder:
         pairs = holder["$map"]
         if not isinstance(pairs, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):  # noqa: PLR2004 - key, value
@@ -132,9 +130,9 @@ def _rebuilt(holder: dict[str, Json], pairs: Pairs) -> Json:
     keys = [key for key, _ in pairs if isinstance(key, str) and key[:1] != "$" and is_plain_text(key)]
     if "$map" in holder or len(keys) != len(pairs):
         return {"$map": [[key, value] for key, value in pairs]}
-    order = permutation(tuple(keys))
+    order = order_note(keys)
     made = dict(zip(keys, (value for _, value in pairs), strict=True))
-    return made if order is None else {"$keys": list[Any](order), **made}
+    return made if order is None else {"$keys": order, **made}
 
 
 # --- objects ----------------------------------------------------------------------------------------

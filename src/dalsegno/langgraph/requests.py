@@ -18,14 +18,15 @@ from typing import Any, cast
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.graph import START
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Send
 
 from dalsegno.core import codec
 from dalsegno.core.bulk import collector_paused
-from dalsegno.core.items import Plan, elements_of, last_places, lift
+from dalsegno.core.items import Plan, elements_of, last_places, lift, lift_input, lift_value
 from dalsegno.core.schema import StateSchema
-from dalsegno.core.tree import is_plain_text
+from dalsegno.core.tree import is_plain_object, is_plain_text
 from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import graph_of
@@ -144,6 +145,7 @@ class Requests:
             graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
+            forms=self._memo.forms(),
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
@@ -163,6 +165,7 @@ class Requests:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
         self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
+        self._memo.learn_forms(done.forms)
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
             if ranges is not None:
@@ -189,7 +192,7 @@ class Requests:
                 (
                     WRITES_IDX_MAP.get(channel, place),
                     cast("Any", codec.encode(channel, "write")),
-                    lift(codec.encode(_kept(value), f"writes.{channel}"), plan),
+                    lift_value(codec.encode(_kept(value), f"writes.{channel}"), plan),
                 )
                 for place, (channel, value) in enumerate(writes)
             ],
@@ -256,8 +259,10 @@ class _Values:
 
 
 def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]) -> Whole:
-    tree = lift(codec.encode(value, f"state.{name}"), plan)
-    return Whole(tree, _said(value, written) if has_messages(value) else None)
+    tree = codec.encode(value, f"state.{name}")
+    if name == START and isinstance(tree, dict) and is_plain_object(tree):
+        return Whole(lift_input(tree, plan), inline=True)
+    return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
 
 
 def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:

@@ -13,7 +13,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import orjson
@@ -22,6 +22,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
 from dalsegno.core.split import Split
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of
+from dalsegno.services.forms import forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
@@ -67,10 +68,12 @@ class Whole:
     Attributes:
         tree: lifted tree.
         said: for a list with messages: what each element says, in order; else None.
+        inline: True for what stands in one checkpoint only, a run's raw input: it gets no item of its own.
     """
 
     tree: Any
     said: Sequence[Said | None] | None = None
+    inline: bool = False
 
 
 Value: TypeAlias = Unchanged | Appended | Whole
@@ -84,13 +87,14 @@ class Put:
         thread: thread id.
         place: where it goes.
         values: by channel.
-        plan: the long strings in the values.
+        plan: the parts of the values that stand apart.
         frame: frame and shape.
         source, step, run: metadata columns.
         meta: the rest of the metadata, lifted; None when empty.
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
+        forms: numbers of forms that are known to be stored.
     """
 
     thread: str
@@ -105,15 +109,17 @@ class Put:
     graph: bytes | None
     version: int | None
     fence: int | None
+    forms: Mapping[bytes, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PutDone:
-    """A stored checkpoint: its thread's and its own number, and its nodes by channel."""
+    """A stored checkpoint: its thread's and its own number, its nodes by channel, and its forms' numbers."""
 
     thread: int
     ckpt: int
     state: dict[str, Any]
+    forms: Mapping[bytes, int]
 
 
 @sound
@@ -141,6 +147,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     branch = yield from branch_of(row, parent, own, place, forked=forked)
     moment = Moment(ckpt, branch, request.frame.created_at, is_root=place.ns == "")
     events = yield from events_of(row, moment, arrived, split, old)
+    numbers = yield from _forms(row, parent, request)
     columns = {
         "ckpt": ckpt,
         "ns": ns,
@@ -153,10 +160,10 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "version": version,
         "run": request.run,
         "meta": _pooled(split, parent.meta, None if request.meta is None else split.body_of(request.meta)),
-        "shape": _pooled(split, parent.shape, request.frame.shape),
-        "graph": _pooled(split, parent.graph, request.graph),
+        "shape": numbers.get(request.frame.shape),
+        "graph": None if request.graph is None else numbers.get(request.graph),
         "frame": request.frame.frame.decode(),
-        "state": json_text(state),
+        "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     yield (
@@ -169,7 +176,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
-    return PutDone(row.thread, ckpt, state)
+    return PutDone(row.thread, ckpt, state, numbers)
 
 
 def _prepare(
@@ -222,13 +229,22 @@ def _split(
                 places = last_places(grown, len(value.tail))
                 arrived.append(Arrived(places, value.said, []))
             continue
-        state[name] = node = split.node(value.tree, before)
+        state[name] = node = split.inline(value.tree) if value.inline else split.node(value.tree, before)
         had = list(places_of(elements_of(before) or []))
         if value.said is not None or any(is_message(old.trees.get(place)) for place in had):
             # Also a list that has become empty, or something else: what it had is gone.
             has = list(places_of(elements_of(node) or []))
             arrived.append(Arrived(has, value.said or [None] * len(has), had))
     return state, arrived
+
+
+def _forms(row: ThreadRow, parent: Parent, request: Put) -> Op[dict[bytes, int]]:
+    """Numbers of the checkpoint's shape and graph, which most likely are the parent's."""
+    known = {body: number for number, body in (parent.shape, parent.graph) if number is not None and body is not None}
+    known.update(request.forms)
+    wanted = {body for body in (request.frame.shape, request.graph) if body is not None}
+    added = yield from forms(row.tenant, sorted(wanted - known.keys()))
+    return {body: added.get(body) or known[body] for body in wanted}
 
 
 def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes | None) -> int | None:

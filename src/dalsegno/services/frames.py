@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* Names of channels and nodes repeat in every checkpoint; they stand once, in a *shape* kept in the pool. The *frame*
-  holds only numbers in the shape's order.
+* Names of channels and nodes repeat in every checkpoint; they stand once, in a *shape*, which is a form. The *frame*
+  holds only numbers in the shape's order, and the *state* only nodes. Versions are written as how far they lie behind
+  the newest.
 * Keys of the checkpoint or its metadata that this version does not know are kept in `extra` and come back.
 * A time is kept as microseconds when that gives back the same text, else the text is kept too.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -21,7 +22,17 @@ from dalsegno.core import codec
 from dalsegno.core.tree import Json
 from dalsegno.services.ids import is_packed
 
-__all__ = ["SOURCES", "Frame", "from_micros", "micros_of", "read_frame", "split_metadata", "to_micros", "write_frame"]
+__all__ = [
+    "SOURCES",
+    "Frame",
+    "from_micros",
+    "micros_of",
+    "read_frame",
+    "read_state",
+    "split_metadata",
+    "to_micros",
+    "write_frame",
+]
 
 SOURCES = ("input", "loop", "update", "fork")
 
@@ -47,12 +58,14 @@ def write_frame(checkpoint: Mapping[str, Any], *, now: int) -> Frame:
     """
     versions: Mapping[str, Any] = checkpoint.get("channel_versions") or {}
     seen: Mapping[str, Mapping[str, Any]] = checkpoint.get("versions_seen") or {}
-    channels = sorted({*versions, *(name for part in seen.values() for name in part)})
+    values: Mapping[str, Any] = checkpoint.get("channel_values") or {}
+    channels = sorted({*versions, *values, *(name for part in seen.values() for name in part)})
     index = {name: place for place, name in enumerate(channels)}
     shape: list[Json] = [
         [codec.encode(name, "channel_versions") for name in channels],
         [[codec.encode(node, "versions_seen"), [index[name] for name in part]] for node, part in seen.items()],
         [index[name] for name in versions],
+        [index[name] for name in values],
     ]
     updated = checkpoint.get("updated_channels")
     marks: Json = None
@@ -65,10 +78,12 @@ def write_frame(checkpoint: Mapping[str, Any], *, now: int) -> Frame:
         extra["ts"] = ts
     if not is_packed(checkpoint["id"]):
         extra["id"] = checkpoint["id"]
+    newest = _newest(versions, seen)
     body: list[Json] = [
         codec.encode(checkpoint.get("v"), "v"),
-        [_version(version) for version in versions.values()],
-        [[_version(version) for version in part.values()] for part in seen.values()],
+        newest,
+        [_version(version, newest) for version in versions.values()],
+        [[_version(version, newest) for version in part.values()] for part in seen.values()],
         marks,
     ]
     if extra:
@@ -78,8 +93,8 @@ def write_frame(checkpoint: Mapping[str, Any], *, now: int) -> Frame:
 
 def read_frame(frame: str | bytes, shape: str | bytes, *, packed_id: str, created_at: int) -> dict[str, Any]:
     """Rebuild a LangGraph checkpoint from frame and shape, all but its values."""
-    v, versions, seen, marks, *rest = orjson.loads(frame)
-    names, nodes, order = orjson.loads(shape)
+    v, newest, versions, seen, marks, *rest = orjson.loads(frame)
+    names, nodes, order, _ = orjson.loads(shape)
     channels = [codec.decode(name) if isinstance(name, dict) else name for name in names]
     extra: Any = codec.decode(rest[0]) if rest else {}
     checkpoint: dict[str, Any] = {
@@ -88,11 +103,11 @@ def read_frame(frame: str | bytes, shape: str | bytes, *, packed_id: str, create
         "ts": extra.pop("ts", None) or from_micros(created_at).isoformat(),
         "channel_values": {},
         "channel_versions": {
-            channels[place]: _unversion(version) for place, version in zip(order, versions, strict=True)
+            channels[place]: _unversion(version, newest) for place, version in zip(order, versions, strict=True)
         },
         "versions_seen": {
             (codec.decode(node) if isinstance(node, dict) else node): {
-                channels[place]: _unversion(version) for place, version in zip(places, part, strict=True)
+                channels[place]: _unversion(version, newest) for place, version in zip(places, part, strict=True)
             }
             for (node, places), part in zip(nodes, seen, strict=True)
         },
@@ -105,6 +120,12 @@ def read_frame(frame: str | bytes, shape: str | bytes, *, packed_id: str, create
     }
     checkpoint.update(extra)
     return checkpoint
+
+
+def read_state(state: str | bytes, shape: str | bytes) -> dict[str, Any]:
+    """Nodes by channel, from the nodes alone and the shape that names them."""
+    names, _, _, present = orjson.loads(shape)
+    return {names[place]: node for place, node in zip(present, orjson.loads(state), strict=True)}
 
 
 def split_metadata(metadata: Mapping[str, Any]) -> tuple[int | None, int | None, str | None, dict[str, Any]]:
@@ -150,9 +171,18 @@ def from_micros(micros: int) -> datetime:
 _MICRO = datetime.resolution
 
 
-def _version(value: Any) -> Json:
-    return value if type(value) is int and abs(value) < 2**53 else codec.encode(value, "channel_versions")
+def _newest(versions: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> int | None:
+    """The highest version, or None when one of them is no plain number."""
+    every = [*versions.values(), *(version for part in seen.values() for version in part.values())]
+    return max(every, default=0) if all(type(version) is int and abs(version) < _PLAIN for version in every) else None
 
 
-def _unversion(tree: Json) -> Any:
-    return codec.decode(tree) if isinstance(tree, (dict, list)) else tree
+def _version(value: Any, newest: int | None) -> Json:
+    return codec.encode(value, "channel_versions") if newest is None else newest - int(value)
+
+
+def _unversion(tree: Json, newest: int | None) -> Any:
+    return codec.decode(tree) if newest is None else newest - cast("int", tree)
+
+
+_PLAIN = 2**53

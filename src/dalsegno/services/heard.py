@@ -22,7 +22,7 @@ from dalsegno.core.items import POOL, Place, Plan, put_back
 from dalsegno.core.journal import Kind
 from dalsegno.core.search import signature
 from dalsegno.core.split import Split
-from dalsegno.core.tree import Json
+from dalsegno.core.tree import Json, canonical
 from dalsegno.services.arrivals import Said
 from dalsegno.services.checkpoints import Put, PutDone, put
 from dalsegno.services.ids import pack_id
@@ -97,12 +97,12 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
 
     for spoken in heard.spoken:
         said = spoken.said
-        if said.id in words and words[said.id] == _sorted(spoken.tree):
+        if said.id in words and words[said.id] == canonical(spoken.tree):
             continue
         kind = Kind.EDIT if said.id in known or said.id in words else said.kind
         tell(kind, said, (POOL, split.add_pool(split.body_of(spoken.lifted))))
         if said.id:
-            words[said.id] = _sorted(spoken.tree)
+            words[said.id] = canonical(spoken.tree)
     if ns == ROOT:
         for id_ in heard.gone:
             if id_ in known and (place := known[id_].place) is not None:
@@ -118,8 +118,4 @@ def _words(row: ThreadRow, again: Sequence[Spoken], known: dict[str, Known]) -> 
     bodies = {spoken.said.id: known[spoken.said.id].body for spoken in again if spoken.said.id}
     trees = {id_: orjson.loads(body) for id_, body in bodies.items() if body is not None}
     loaded: Loaded = yield from load(row.tenant, row.thread, trees.values())
-    return {id_: _sorted(put_back(tree, loaded.trees, loaded.blobs)) for id_, tree in trees.items()}
-
-
-def _sorted(tree: Json) -> bytes:
-    return orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
+    return {id_: canonical(put_back(tree, loaded.trees, loaded.blobs)) for id_, tree in trees.items()}

@@ -4,6 +4,7 @@ Rules of this module:
 
 * A thread's name is any text but a blank one, at most `MAX_NAME_BYTES` of UTF-8, the same on every store: text that a
   database would refuse or change (NUL, lone surrogates) is written in an escaped form that no other name has.
+* A task's path loses the start that nearly all have, LangGraph's word for a node that was triggered.
 * Checkpoint and task ids take 16 bytes: a UUID as it is; any other text by its digest, the text kept beside it.
 """
 
@@ -14,11 +15,22 @@ from uuid import UUID
 
 from dalsegno.errors import Misuse
 
-__all__ = ["MAX_NAME_BYTES", "is_packed", "pack_id", "pack_name", "thread_name", "unpack_id", "unpack_name"]
+__all__ = [
+    "MAX_NAME_BYTES",
+    "is_packed",
+    "pack_id",
+    "pack_name",
+    "pack_path",
+    "thread_name",
+    "unpack_id",
+    "unpack_name",
+    "unpack_path",
+]
 
 MAX_NAME_BYTES = 1000
 _ESCAPE = "\x1a"
 _UUID_LENGTH = 36
+_PULLED, _SHORT = "~__pregel_pull, ", "~, "
 
 
 def thread_name(value: object) -> str:
@@ -55,6 +67,18 @@ def unpack_name(column: str) -> str:
     if column.startswith(_ESCAPE):
         return bytes.fromhex(column[1:]).decode("utf-8", "surrogatepass")
     return column
+
+
+def pack_path(path: str) -> str | None:
+    """A task's path as it stands in a text column, or None when no column can hold it."""
+    if "\x00" in path or path.startswith(_SHORT) or not _is_utf8(path):
+        return None
+    return _SHORT + path[len(_PULLED) :] if path.startswith(_PULLED) else path
+
+
+def unpack_path(column: str) -> str:
+    """The path behind a column's text."""
+    return _PULLED + column[len(_SHORT) :] if column.startswith(_SHORT) else column
 
 
 def pack_id(text: str) -> bytes:

@@ -19,10 +19,11 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Place, needs_of
+from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.errors import Damaged, ThreadNotFound
-from dalsegno.services.frames import from_micros, read_frame
+from dalsegno.services.forms import digest_of_form
+from dalsegno.services.frames import from_micros, read_frame, read_state
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.lines import mark_of
 from dalsegno.services.loading import json_text
@@ -207,6 +208,7 @@ class _Check:
         self.trees: dict[Place, Any] = {}
         self.refs: set[bytes] = set()
         self.numbers: dict[int, Any] = {}
+        self.forms: dict[int, str] = {}
         self.pointed: list[tuple[str, Place]] = []
         self.blobs_wanted: set[bytes] = set()
 
@@ -229,12 +231,8 @@ class _Check:
                 self.trees[lane, pos] = None
                 self.find("json", place, "JSON", error)
                 continue
-            if digest is not None and isinstance(tree, str):
-                real = hashlib.sha256(tree.encode()).digest()[:16]
-                if real != bytes(digest):
-                    self.find("digest", place, bytes(digest).hex(), real.hex())
-            elif digest is not None:
-                self.find("digest", place, "a string", type(tree).__name__)
+            if digest is not None and digest_of_pooled(tree) != bytes(digest):
+                self.find("digest", place, bytes(digest).hex(), digest_of_pooled(tree).hex())
         if tails[POOL] > self.row.pool:
             self.find("counter", "pool", f"at least {tails[POOL]}", self.row.pool)
         if tails and max(tails) > self.row.lanes:
@@ -257,6 +255,11 @@ class _Check:
         rows = yield Step("checkpoints_all", self.row.key)
         branches = {number for number, _, _ in (yield Step("branches_of", self.row.key))} | {0}
         self.numbers = {columns[0]: columns for columns in rows}
+        for number, body, digest in (yield Step("forms_of", self.row.key)):
+            self.forms[number] = body
+            real = digest_of_form(body.encode())
+            if real != bytes(digest):
+                self.find("digest", f"form {number}", bytes(digest).hex(), real.hex())
         stored = [columns for columns in rows if columns[9] is not None]
         for columns in stored:
             self.verdict.checkpoints += 1
@@ -273,13 +276,15 @@ class _Check:
             self.find("dangling", place, f"parent {parent}", "nothing")
         if branch not in branches:
             self.find("dangling", place, f"branch {branch}", "nothing")
-        for what, pos in (("metadata", meta), ("shape", shape), ("graph", graph)):
-            if pos is not None and (POOL, pos) not in self.trees:
-                self.find("dangling", place, f"{what} at item 0:{pos}", "nothing")
+        if meta is not None and (POOL, meta) not in self.trees:
+            self.find("dangling", place, f"metadata at item 0:{meta}", "nothing")
+        for what, number in (("shape", shape), ("graph", graph)):
+            if number is not None and number not in self.forms:
+                self.find("dangling", place, f"{what} of form {number}", "nothing")
         try:
-            for node in orjson.loads(state).values():
+            for node in read_state(state, self.forms.get(shape, "null")).values():
                 self._point(place, node)
-            read_frame(frame, orjson.dumps(self.trees.get((POOL, shape))), packed_id="", created_at=0)
+            read_frame(frame, self.forms.get(shape, "null"), packed_id="", created_at=0)
         except _BROKEN as error:
             self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
         if ckpt > self.row.checkpoints:

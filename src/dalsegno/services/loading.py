@@ -2,10 +2,10 @@
 
 Rules of this module:
 
-* One round fetches everything the trees at hand point to. Splits are at most `items.MAX_DEPTH` deep and a pooled
-  string points nowhere, so there are at most `ROUNDS` rounds, whatever the size of the state.
+* One round fetches everything the trees at hand point to. Splits are at most `items.MAX_DEPTH` deep and what the pool
+  holds under a digest points nowhere, so there are at most `ROUNDS` rounds, whatever the size of the state.
 * Ranges are asked for merged, each item once.
-* A text that is stored under its digest is believed only when the digest is its own.
+* What is stored under its digest is believed only when the digest is its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import MAX_DEPTH, Place, Range, needs_of, places_of, size_of
+from dalsegno.core.items import MAX_DEPTH, Place, Range, digest_of_pooled, needs_of, places_of, size_of
 from dalsegno.errors import Damaged
 
 __all__ = ["ROUNDS", "Loaded", "json_text", "load", "merged"]
@@ -51,12 +51,7 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
         blobs: set[bytes] = set()
         for tree in front:
             needs_of(tree, ranges, blobs)
-        unknown = sorted(digest.hex() for digest in blobs - known.blobs.keys())
-        if unknown:
-            rows = yield Step("blobs_in", {"tenant": tenant, "digests": json_text(unknown)})
-            for digest, body in rows:
-                _verify(f"blob {bytes(digest).hex()}", body, bytes(digest))
-                known.blobs[bytes(digest)] = body
+        yield from _load_blobs(tenant, blobs, known)
         wanted = merged(ranges, known.trees)
         if not wanted:
             return known
@@ -69,8 +64,8 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
         for lane, pos, body, digest in rows:
             raw = body.encode() if isinstance(body, str) else body
             tree = orjson.loads(raw)
-            if digest is not None:
-                _verify(f"item {lane}:{pos}", tree, bytes(digest))
+            if digest is not None and digest_of_pooled(tree) != bytes(digest):
+                raise _changed(f"item {lane}:{pos}", bytes(digest), digest_of_pooled(tree))
             known.bodies[lane, pos] = raw
             known.trees[lane, pos] = tree
             if b'"$' in raw:
@@ -78,10 +73,19 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
     raise Damaged("a state", expected=f"at most {ROUNDS} levels of items", found="more")
 
 
-def _verify(place: str, text: Any, digest: bytes) -> None:
-    found = hashlib.sha256(text.encode()).digest()[: len(digest)] if isinstance(text, str) else b""
-    if found != digest:
-        raise Damaged(place, expected=f"a text of digest {digest.hex()}", found=found.hex() or type(text).__name__)
+def _load_blobs(tenant: int, blobs: set[bytes], known: Loaded) -> Op[None]:
+    unknown = sorted(digest.hex() for digest in blobs - known.blobs.keys())
+    if not unknown:
+        return
+    for digest, body in (yield Step("blobs_in", {"tenant": tenant, "digests": json_text(unknown)})):
+        real = hashlib.sha256(body.encode()).digest()
+        if real != bytes(digest):
+            raise _changed(f"blob {bytes(digest).hex()}", bytes(digest), real)
+        known.blobs[bytes(digest)] = body
+
+
+def _changed(place: str, digest: bytes, found: bytes) -> Damaged:
+    return Damaged(place, expected=f"a body of digest {digest.hex()}", found=found.hex())
 
 
 def merged(ranges: list[Range], known: dict[Place, Any]) -> list[Range]:

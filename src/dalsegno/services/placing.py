@@ -3,8 +3,8 @@
 Rules of this module:
 
 * **One head, one writer.** A put continues from the head of its namespace, or says that it forks, or is refused.
-* Numbers are given in the order of putting. A checkpoint that was announced by its writes gets a new number when it
-  comes, and they move along.
+* Numbers are given in the order of putting, odd ones. A checkpoint that is announced by its writes gets an even number
+  beyond the next odd one and keeps it when it is put in time; else it gets a new one, and its writes move along.
 * A branch starts where a put continues from something that is not the head. What a subgraph writes belongs to the
   branch of the root checkpoint it runs under.
 """
@@ -14,14 +14,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from dalsegno.contracts import Op, Step
 from dalsegno.errors import HeadMoved
+from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["ROOT", "Own", "Parent", "Placement", "branch_of", "family", "judge", "namespace", "number"]
+__all__ = [
+    "ROOT",
+    "Own",
+    "Parent",
+    "Placement",
+    "announced_number",
+    "branch_of",
+    "family",
+    "judge",
+    "namespace",
+    "number",
+]
 
 ROOT = 0
 """Number of the root graph's namespace in every thread."""
@@ -98,7 +108,7 @@ def family(row: ThreadRow, ns: int, request: Placement) -> Op[tuple[Parent, Own 
             parent = Parent(
                 ckpt,
                 branch,
-                orjson.loads(state),
+                read_state(state, shape_body),
                 (meta, _raw(meta_body)),
                 (shape, _raw(shape_body)),
                 (graph, _raw(graph_body)),
@@ -137,11 +147,21 @@ def number(row: ThreadRow, own: Own | None) -> tuple[int, list[Step]]:
     """The checkpoint's number, and the steps that move what waited under an announced one."""
     if own is not None and own.is_stored:
         return own.ckpt, []
-    row.checkpoints += 1
+    if own is not None and own.ckpt > row.checkpoints:
+        row.checkpoints = own.ckpt
+        return own.ckpt, []
+    row.checkpoints += 1 + row.checkpoints % 2  # the next odd one
     if own is None:
         return row.checkpoints, []
     move = {**row.key, "ckpt": own.ckpt, "to": row.checkpoints}
     return row.checkpoints, [Step("checkpoint_reseat", move), Step("writes_reseat", move)]
+
+
+def announced_number(row: ThreadRow) -> Op[int]:
+    """A number for a checkpoint whose writes come before it does: an even one, with room below for its parent's."""
+    rows = yield Step("checkpoint_last", row.key)
+    above = max(row.checkpoints + 1, rows[0][0] or 0)
+    return above + 2 - above % 2
 
 
 def branch_of(row: ThreadRow, parent: Parent, own: Own | None, request: Placement, *, forked: bool) -> Op[int]:

@@ -17,8 +17,8 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
-from dalsegno.services.frames import SOURCES
-from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
+from dalsegno.services.frames import SOURCES, read_state
+from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name, unpack_path
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.threads_row import Scope
 from dalsegno.services.writes import listed
@@ -136,7 +136,7 @@ def lineage_of(row: Row, limit: int, ckpt: int | None = None) -> Op[list[tuple[i
         "checkpoints_lineage",
         {"tenant": row.tenant, "thread": row.thread, "ckpt": ckpt or row.ckpt, "limit": limit},
     )
-    return [(number, parent, orjson.loads(state)) for number, parent, state in rows[1:]]
+    return [(number, parent, read_state(state, shape)) for number, parent, state, shape in rows[1:]]
 
 
 def _add_writes(rows: Sequence[Row]) -> Op[None]:
@@ -158,7 +158,7 @@ def stored_writes(task: bytes, path: str, body: str | bytes) -> list[StoredWrite
     tree = orjson.loads(body)
     odd = tree if isinstance(tree, dict) else {}
     task_id = _from_hex(odd["task"]) if "task" in odd else unpack_id(task)
-    path = _from_hex(odd["path"]) if "path" in odd else path
+    path = _from_hex(odd["path"]) if "path" in odd else unpack_path(path)
     return [StoredWrite(task_id, path, slot, channel, value) for slot, channel, value in listed(tree)]
 
 
@@ -192,7 +192,7 @@ def _row(scope: Scope, columns: Sequence[Any]) -> Row:
         shape=shape,
         meta=meta,
         graph=graph,
-        state=orjson.loads(state),
+        state=read_state(state, shape),
         is_head=ckpt == head,
     )
 
@@ -201,7 +201,7 @@ def full_id(packed: bytes, frame: str | bytes | None) -> str:
     """A checkpoint's id: the UUID of its 16 bytes, or the text its frame keeps."""
     if frame is not None and ('"id"' in frame if isinstance(frame, str) else b'"id"' in frame):
         body = orjson.loads(frame)
-        extra = body[4] if len(body) > 4 else {}  # noqa: PLR2004 - the frame's optional fifth part
+        extra = body[5] if len(body) > 5 else {}  # noqa: PLR2004 - the frame's optional sixth part
         found = codec.decode(extra["id"]) if isinstance(extra, dict) and "id" in extra else None
         if isinstance(found, str):
             return found

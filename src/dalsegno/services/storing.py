@@ -14,8 +14,8 @@ __all__ = ["find_pool", "store_items"]
 
 
 def find_pool(row: ThreadRow, plan: Plan) -> Op[dict[bytes, int]]:
-    """Which of the plan's long strings the pool holds already."""
-    digests = [long.digest.hex() for long in plan.digests.values() if not long.blob]
+    """Which of the plan's parts the pool holds already."""
+    digests = [part.digest.hex() for part in plan.digests.values() if not part.blob]
     if not digests:
         return {}
     rows = yield Step("pool_find", {**row.key, "digests": json_text(digests)})

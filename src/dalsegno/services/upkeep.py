@@ -19,6 +19,7 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
 from dalsegno.services.sound import sound
@@ -168,11 +169,11 @@ def prune(scope: Scope, name: str, strategy: str, keep: int = 1) -> Op[int]:
 class _Entry:
     """A checkpoint as pruning sees it."""
 
-    __slots__ = ("delta", "frame", "graph", "meta", "ns", "parent", "shape", "state")
+    __slots__ = ("delta", "meta", "ns", "parent", "state")
 
     def __init__(self, columns: Sequence[Any], metas: dict[int, Any]) -> None:
-        _ckpt, self.ns, _id, self.parent, _branch, self.meta, self.shape, self.graph, self.frame, state, *_ = columns
-        self.state: dict[str, Any] | None = orjson.loads(state) if state is not None else None
+        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape = columns
+        self.state: dict[str, Any] | None = read_state(state, shape) if state is not None else None
         meta = metas.get(self.meta) if self.meta is not None else None
         counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
         self.delta: set[str] = (
@@ -264,10 +265,9 @@ def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
     bodies = {(lane, pos): body for lane, pos, _, body in rows}
     reach = _Reach(bodies)
     for columns in (yield Step("checkpoints_all", row.key)):
-        for pos in columns[5:8]:
-            reach.place((POOL, pos) if pos is not None else None)
+        reach.place((POOL, columns[5]) if columns[5] is not None else None)
         if columns[9] is not None:
-            for node in orjson.loads(columns[9]).values():
+            for node in orjson.loads(columns[9]):
                 reach.node(node)
     for _, _, _, body in (yield Step("writes_all", row.key)):
         reach.tree(orjson.loads(body))

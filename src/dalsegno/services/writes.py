@@ -16,8 +16,8 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import Plan
 from dalsegno.core.split import Split
 from dalsegno.errors import Damaged
-from dalsegno.services.ids import is_packed, pack_id
-from dalsegno.services.placing import namespace
+from dalsegno.services.ids import is_packed, pack_id, pack_path
+from dalsegno.services.placing import announced_number, namespace
 from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, lock_thread, save_thread
@@ -34,7 +34,7 @@ class Writes:
         task: task id. path: its path.
         writes: (slot, channel, lifted tree); a negative slot is a fixed one that is replaced, others are kept once
             written.
-        plan: the long strings in them.
+        plan: the parts of them that stand apart.
         fence: fencing token of the run's lease.
     """
 
@@ -62,8 +62,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     if found:
         ckpt = found[0][1]
     else:
-        row.checkpoints += 1
-        ckpt = row.checkpoints
+        ckpt = yield from announced_number(row)
         steps.append(
             Step(
                 "checkpoint_announce",
@@ -81,14 +80,15 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     odd: dict[str, Any] = {}
     if not is_packed(request.task):
         odd["task"] = request.task.encode("utf-8", "surrogatepass").hex()
-    if _plain_path(request.path) is None:
+    path = pack_path(request.path)
+    if path is None:
         odd["path"] = request.path.encode("utf-8", "surrogatepass").hex()
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool = split.next_pool - 1
     yield (
         *steps,
         *store_items(row, split),
-        Step("write_save", {**key, "path": _plain_path(request.path) or "", "body": text}),
+        Step("write_save", {**key, "path": path or "", "body": text}),
         save_thread(row),
     )
 
@@ -105,12 +105,3 @@ def _is_write(part: Any) -> bool:
     return (
         isinstance(part, list) and len(part) == 3 and isinstance(part[0], int) and isinstance(part[1], (str, dict))  # noqa: PLR2004 - [slot, channel, value]
     )
-
-
-def _plain_path(path: str) -> str | None:
-    """A task path as a column's text, or None when only the body can hold it."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return None
-    return None if "\x00" in path else path

@@ -22,6 +22,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import put_back
 from dalsegno.core.tree import Json
 from dalsegno.errors import ThreadNotFound
+from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name
 from dalsegno.services.loading import load
 from dalsegno.services.threads_row import Scope, ThreadRow
@@ -72,6 +73,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)
     checkpoints = yield Step("checkpoints_all", row.key)
+    forms = {number: body for number, body, _ in (yield Step("forms_of", row.key))}
     found: Snapshot = {
         "row": {
             **{counter: getattr(row, counter) for counter in _COUNTERS},
@@ -81,18 +83,24 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         },
         "namespaces": _plain((yield Step("namespaces_of", row.key))),
         "branches": _plain((yield Step("branches_of", row.key))),
-        "checkpoints": _plain(checkpoints, parsed=(8, 9)),
+        "checkpoints": _plain([_with_forms(columns, forms) for columns in checkpoints], parsed=(6, 7, 8, 9)),
         "writes": _plain((yield Step("writes_all", row.key)), parsed=(3,)),
         "items": _plain((yield Step("items_all", row.key)), parsed=(3,)),
         "events": _plain((yield Step("events_all", row.key))),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
-    found["states"] = yield from _states(row, {columns[0]: columns[9] for columns in checkpoints})
+    states = {columns[0]: read_state(columns[9], columns[-1]) for columns in checkpoints if columns[9] is not None}
+    found["states"] = yield from _states(row, states)
     return found
 
 
-def _states(row: ThreadRow, stored: Mapping[int, Any]) -> Op[list[list[Json]]]:
-    states = {ckpt: orjson.loads(state) for ckpt, state in stored.items() if state is not None}
+def _with_forms(columns: tuple[Any, ...], forms: Mapping[int, str]) -> tuple[Any, ...]:
+    """A checkpoint's columns with its forms in place of their numbers, which another database counts otherwise."""
+    shape, graph = (None if number is None else forms[number] for number in columns[6:8])
+    return (*columns[:6], shape, graph, *columns[8:-1])
+
+
+def _states(row: ThreadRow, states: Mapping[int, Mapping[str, Any]]) -> Op[list[list[Json]]]:
     loaded = yield from load(row.tenant, row.thread, [node for state in states.values() for node in state.values()])
     return [
         [ckpt, {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in state.items()}]

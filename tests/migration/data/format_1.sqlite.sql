@@ -23,8 +23,8 @@ CREATE TABLE ds_branches (
   forked_at INTEGER,
   PRIMARY KEY (tenant, thread, branch)
 ) WITHOUT ROWID;
-INSERT INTO "ds_branches" VALUES(1,1,1,0,2);
-INSERT INTO "ds_branches" VALUES(1,1,2,0,4);
+INSERT INTO "ds_branches" VALUES(1,1,1,0,3);
+INSERT INTO "ds_branches" VALUES(1,1,2,0,7);
 CREATE TABLE ds_checkpoints (
   tenant     INTEGER NOT NULL,
   thread     INTEGER NOT NULL,
@@ -45,13 +45,13 @@ CREATE TABLE ds_checkpoints (
   state      TEXT,
   PRIMARY KEY (tenant, thread, ckpt)
 ) WITHOUT ROWID;
-INSERT INTO "ds_checkpoints" VALUES(1,1,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-1',NULL,1,NULL,'[4,[1],[[0]],[0]]','{"__start__":{"messages":[{"$m":"human","content":"Compare the invoice with the contract. 请核对发票。","id":"m1"}]}}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,2,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-1',NULL,2,NULL,'[4,[2,2,2],[[1,1,1]],[0,1,2]]','{"messages":{"$list":[[1,1,1]]},"contract":{"$dict":[[2,1,4]]},"goal":"Find the difference"}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,3,1,X'1F000000000060008000000000000065',NULL,0,1740819701000000,1,0,NULL,'run-1',NULL,4,NULL,'[4,[101,101],[[100,100]],[0,1]]','{"messages":{"$list":[[3,1,1]]},"page":1}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,4,0,X'1F000000000060008000000000000003',2,0,1740819603000000,1,1,NULL,'run-2',NULL,5,NULL,'[4,[3,3,3,3],[[2,2,2,2]],[0,1,2,3]]','{"messages":{"$list":[[1,1,2]]},"contract":{"$dict":[[2,1,4]]},"goal":"Find the difference","page":{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,5,0,X'1F000000000060008000000000000009',2,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,[9,9,9],[[8,8,8]],[0,1,2]]','{"messages":{"$list":[[1,1,1],[4,1,1]]},"contract":{"$dict":[[2,1,4]]},"goal":"Find the difference"}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,6,0,X'1F000000000060008000000000000004',4,2,1740819604000000,1,2,NULL,'run-2',NULL,8,NULL,'[4,[4,4,4],[[3,3,3]],[0,1,2]]','{"messages":{"$list":[[1,1,2],[5,1,2]]},"contract":{"$dict":[[2,1,4]]},"goal":"Find the difference"}');
-INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000006',NULL,0,1796068430051989,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-1',NULL,1,NULL,'[4,1,[0],[[1]],[0]]','[{"messages":[{"$m":"human","content":"Compare the invoice with the contract. 请核对发票。","id":"m1"}]}]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,3,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-1',NULL,2,NULL,'[4,2,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference"]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',NULL,0,1740819701000000,1,0,NULL,'run-1',NULL,3,NULL,'[4,101,[0,0],[[1,1]],[0,1]]','[{"$list":[[2,1,1]]},1]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796074255308987,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE ds_events (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -67,12 +67,23 @@ CREATE TABLE ds_events (
   terms  BLOB    NOT NULL,
   PRIMARY KEY (tenant, thread, seq)
 ) WITHOUT ROWID;
-INSERT INTO "ds_events" VALUES(1,1,1,1,'user',1740819602000000,0,2,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
-INSERT INTO "ds_events" VALUES(1,1,2,2,'task1',1740819603000000,0,4,-648194411,1,2,X'8721BA8FD57CD930');
-INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,4,NULL,0,6,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA44AA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
-INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,5,-567242100,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
-INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,6,-1369807357,5,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
-INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,6,809431968,5,2,X'25D42B7F6C6B96BBC0DACF82ED89');
+INSERT INTO "ds_events" VALUES(1,1,1,1,'user',1740819602000000,0,3,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
+INSERT INTO "ds_events" VALUES(1,1,2,2,'task1',1740819603000000,0,7,-648194411,1,2,X'8721BA8FD57CD930');
+INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,7,NULL,0,7,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA44AA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
+INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,9,-567242100,3,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
+INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,11,-1369807357,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
+INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,11,809431968,4,2,X'25D42B7F6C6B96BBC0DACF82ED89');
+CREATE TABLE ds_forms (
+  form   INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  body   TEXT    NOT NULL
+);
+INSERT INTO "ds_forms" VALUES(1,1,X'528F36D2D2D19F54A50A3D70A9145996','[["__start__"],[["auditor",[0]]],[0],[0]]');
+INSERT INTO "ds_forms" VALUES(2,1,X'32766EAB8B659EE1645CDB2717D15B50','[["contract","goal","messages"],[["auditor",[2,0,1]]],[2,0,1],[2,0,1]]');
+INSERT INTO "ds_forms" VALUES(3,1,X'4B1BDAC00355B503CD05B7857B0255CA','[["messages","page"],[["auditor",[0,1]]],[0,1],[0,1]]');
+INSERT INTO "ds_forms" VALUES(4,1,X'21279EA69C7FFFF2296AD0DD47C1826F','[["contract","goal","messages","page"],[["auditor",[2,0,1,3]]],[2,0,1,3],[2,0,1,3]]');
+INSERT INTO "ds_forms" VALUES(5,1,X'BB5A01EE6BB78FBFD594A955DF0A43B1','[["page"],[["auditor",[0]]],[0],[0]]');
 CREATE TABLE ds_items (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -82,24 +93,20 @@ CREATE TABLE ds_items (
   body   TEXT NOT NULL,
   PRIMARY KEY (tenant, thread, lane, pos)
 );
-INSERT INTO "ds_items" VALUES(1,1,0,1,NULL,'[["__start__"],[["auditor",[0]]],[0]]');
 INSERT INTO "ds_items" VALUES(1,1,1,1,NULL,'{"$m":"human","content":"Compare the invoice with the contract. 请核对发票。","id":"m1"}');
-INSERT INTO "ds_items" VALUES(1,1,2,1,NULL,'["clause 0",{"text":"§0 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 ","signed":true}]');
-INSERT INTO "ds_items" VALUES(1,1,2,2,NULL,'["clause 1",{"text":"§1 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 ","signed":false}]');
-INSERT INTO "ds_items" VALUES(1,1,2,3,NULL,'["clause 2",{"text":"§2 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 ","signed":true}]');
-INSERT INTO "ds_items" VALUES(1,1,2,4,NULL,'["clause 3",{"text":"§3 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 ","signed":false}]');
-INSERT INTO "ds_items" VALUES(1,1,0,2,NULL,'[["contract","goal","messages"],[["auditor",[2,0,1]]],[2,0,1]]');
-INSERT INTO "ds_items" VALUES(1,1,0,3,X'70BA5B51ECCB3101BBB33BAFCD3AAAAA','"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
-INSERT INTO "ds_items" VALUES(1,1,3,1,NULL,'{"$m":"human","content":"Compare the invoice with the contract. 请核对发票。","id":"m1"}');
-INSERT INTO "ds_items" VALUES(1,1,0,4,NULL,'[["messages","page"],[["auditor",[0,1]]],[0,1]]');
+INSERT INTO "ds_items" VALUES(1,1,0,1,X'F69D21F53B7CF7A315D30CD39AF60CF9','"§0 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 "');
+INSERT INTO "ds_items" VALUES(1,1,0,2,X'D217E3A1C74AF72CB4A3A2582D4F13F7','"§1 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 "');
+INSERT INTO "ds_items" VALUES(1,1,0,3,X'14B512DCA9C994194E73FBD7B69925F8','"§2 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 "');
+INSERT INTO "ds_items" VALUES(1,1,0,4,X'DB5869FACA16B62D5DDAA754AD8F4F85','"§3 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 shall ・ 应当 "');
+INSERT INTO "ds_items" VALUES(1,1,0,5,NULL,'{"clause 0":{"text":{"$ref":1},"signed":true},"clause 1":{"text":{"$ref":2},"signed":false},"clause 2":{"text":{"$ref":3},"signed":true},"clause 3":{"text":{"$ref":4},"signed":false}}');
+INSERT INTO "ds_items" VALUES(1,1,0,6,X'70BA5B51ECCB3101BBB33BAFCD3AAAAA','"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
+INSERT INTO "ds_items" VALUES(1,1,2,1,NULL,'{"$m":"human","content":"Compare the invoice with the contract. 请核对发票。","id":"m1"}');
 INSERT INTO "ds_items" VALUES(1,1,1,2,NULL,'{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}');
-INSERT INTO "ds_items" VALUES(1,1,0,5,NULL,'[["contract","goal","messages","page"],[["auditor",[2,0,1,3]]],[2,0,1,3]]');
-INSERT INTO "ds_items" VALUES(1,1,0,6,NULL,'{"approved":{"$ref":3}}');
-INSERT INTO "ds_items" VALUES(1,1,0,7,X'95FD148150B1CD307235261EA3DCF866','"THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
-INSERT INTO "ds_items" VALUES(1,1,4,1,NULL,'{"$m":"ai","content":{"$ref":7},"name":"auditor","id":"m6"}');
-INSERT INTO "ds_items" VALUES(1,1,5,1,NULL,'{"$m":"tool","content":{"$ref":3},"id":"m3","tool_call_id":"c1"}');
-INSERT INTO "ds_items" VALUES(1,1,5,2,NULL,'{"$m":"ai","content":"They differ by 1,200.50 €.","name":"auditor","id":"m4"}');
-INSERT INTO "ds_items" VALUES(1,1,0,8,NULL,'[["contract","goal","messages"],[["auditor",[2,0,1]]],[2,0,1]]');
+INSERT INTO "ds_items" VALUES(1,1,0,7,NULL,'{"approved":{"$ref":6}}');
+INSERT INTO "ds_items" VALUES(1,1,0,8,X'95FD148150B1CD307235261EA3DCF866','"THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。THE INVOICE OF MARCH DIFFERS FROM THE CONTRACT BY 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
+INSERT INTO "ds_items" VALUES(1,1,3,1,NULL,'{"$m":"ai","content":{"$ref":8},"name":"auditor","id":"m6"}');
+INSERT INTO "ds_items" VALUES(1,1,4,1,NULL,'{"$m":"tool","content":{"$ref":6},"id":"m3","tool_call_id":"c1"}');
+INSERT INTO "ds_items" VALUES(1,1,4,2,NULL,'{"$m":"ai","content":"They differ by 1,200.50 €.","name":"auditor","id":"m4"}');
 CREATE TABLE ds_meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -114,8 +121,8 @@ CREATE TABLE ds_namespaces (
   PRIMARY KEY (tenant, thread, ns),
   UNIQUE (tenant, thread, name)
 ) WITHOUT ROWID;
-INSERT INTO "ds_namespaces" VALUES(1,1,0,'',6);
-INSERT INTO "ds_namespaces" VALUES(1,1,1,'reader:7',3);
+INSERT INTO "ds_namespaces" VALUES(1,1,0,'',11);
+INSERT INTO "ds_namespaces" VALUES(1,1,1,'reader:7',5);
 CREATE TABLE ds_tenants (
   tenant INTEGER PRIMARY KEY,
   name   TEXT NOT NULL UNIQUE
@@ -141,8 +148,8 @@ CREATE TABLE ds_threads (
   lease_until  INTEGER,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796068429967017,1796068430051989,NULL,6,0,8,5,7,2,1,0,NULL,NULL);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796068430056013,1796068430057984,1796068430057984,0,0,1,0,1,0,0,0,NULL,NULL);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796074255253988,1796074255308987,NULL,6,0,8,4,11,2,1,0,NULL,NULL);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796074255313010,1796074255316993,1796074255316993,0,0,0,0,1,0,0,0,NULL,NULL);
 CREATE TABLE ds_writes (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -152,11 +159,12 @@ CREATE TABLE ds_writes (
   body   TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, ckpt, task)
 ) WITHOUT ROWID;
-INSERT INTO "ds_writes" VALUES(1,1,2,X'1F0000000000600080000000000003E9','~__pregel_pull, task1','[[0,"messages",[{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}]],[1,"note",{"$ref":3}]]');
-INSERT INTO "ds_writes" VALUES(1,1,6,X'1F0000000000600080000000000003EA','~__pregel_pull, task2','[[0,"messages",[{"$m":"human","content":[{"type":"text","text":"And this page?"},{"type":"image","base64":{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}}],"name":"mara","id":"m5"}]]]');
-INSERT INTO "ds_writes" VALUES(1,1,7,X'1F0000000000600080000000000003EB','~__pregel_pull, task3','[[0,"messages",[{"$m":"ai","content":{"$ref":7},"name":"auditor","id":"m6"}]],[1,"page",{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}]]');
+INSERT INTO "ds_writes" VALUES(1,1,3,X'1F0000000000600080000000000003E9','~, task1','[[0,"messages",[{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}]],[1,"note",{"$ref":6}]]');
+INSERT INTO "ds_writes" VALUES(1,1,11,X'1F0000000000600080000000000003EA','~, task2','[[0,"messages",[{"$m":"human","content":[{"type":"text","text":"And this page?"},{"type":"image","base64":{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}}],"name":"mara","id":"m5"}]]]');
+INSERT INTO "ds_writes" VALUES(1,1,14,X'1F0000000000600080000000000003EB','~, task3','[[0,"messages",[{"$m":"ai","content":{"$ref":8},"name":"auditor","id":"m6"}]],[1,"page",{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}]]');
 CREATE INDEX ds_items_digest ON ds_items (tenant, thread, digest) WHERE digest IS NOT NULL;
 CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
+CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);
 CREATE UNIQUE INDEX ds_checkpoints_id ON ds_checkpoints (tenant, thread, id, ns);
 CREATE INDEX ds_checkpoints_run ON ds_checkpoints (tenant, run) WHERE run IS NOT NULL;
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
@@ -172,7 +180,11 @@ SELECT
   (
     -- Each round puts back the first node that is left; the elements of a list come with their own strings in place.
     WITH RECURSIVE whole (round, body) AS (
-      SELECT 0, c.state
+      SELECT 0, (
+        SELECT '{' || coalesce(group_concat(json_quote(part.name) || ':' || part.node, ','), '') || '}' FROM (
+          SELECT json_extract(f.body, '$[0][' || place.value || ']') AS name, c.state -> ('$[' || place.key || ']') AS node
+          FROM json_each(f.body, '$[3]') place ORDER BY place.key
+        ) part)
       UNION ALL
       SELECT w.round + 1,
         (SELECT nullif(replace(w.body,
@@ -232,6 +244,7 @@ FROM ds_checkpoints c
 JOIN ds_threads t ON t.thread = c.thread
 JOIN ds_tenants x ON x.tenant = c.tenant
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
 COMMIT;

@@ -126,7 +126,7 @@ class PostgresStore:
         self._leave_parents()
         loop = self._apools.pop(id(asyncio.get_running_loop()), None)
         if loop is not None:
-            await loop.pool.close()
+            await loop.close()
         await asyncio.to_thread(self.close)
 
     # --- transactions
@@ -359,7 +359,12 @@ class PostgresStore:
 
 
 class _Loop:
-    """What belongs to one event loop: its pool and its queue of writes."""
+    """What belongs to one event loop: its pool and its queue of writes.
+
+    The pool goes with the loop. `asyncio.run` cancels all tasks in the end and waits for them, and a worker of the pool
+    that is opening a session takes that for a failed attempt and lives on: the program would never end. So a task of
+    our own waits to be cancelled, and then closes the pool, which ends its workers.
+    """
 
     def __init__(self, store: PostgresStore, pool: _AsyncPool, loop: asyncio.AbstractEventLoop) -> None:
         self.pool = pool
@@ -369,14 +374,28 @@ class _Loop:
             await store._atransact(self, group, read=False)  # noqa: SLF001 - one pair of classes
 
         self.commits = AsyncCommits(run_group)
+        self._goes_with = loop.create_task(_closed_in_the_end(pool), name="dalsegno-closing")
+
+    async def close(self) -> None:
+        """Close the pool, inside its loop."""
+        self._goes_with.cancel()
+        await self.pool.close()
 
     def end(self) -> None:
         """Close the pool: in its loop where that still runs, else by hanging up its idle connections."""
         if self.loop.is_running():
-            asyncio.run_coroutine_threadsafe(self.pool.close(), self.loop)
+            asyncio.run_coroutine_threadsafe(self.close(), self.loop)
             return
         for connection in list(self.pool._pool):  # noqa: SLF001 - no loop is left to close them in
             connection.pgconn.finish()
+
+
+async def _closed_in_the_end(pool: _AsyncPool) -> None:
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        await pool.close()
+        raise
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

@@ -60,7 +60,7 @@ ORDER BY t.updated_at DESC, t.thread DESC;
 
 -- name: thread_bytes
 SELECT coalesce((SELECT sum(octet_length(body::text)) FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
-     + coalesce((SELECT sum(octet_length(state::text) + octet_length(frame)) FROM ds_checkpoints
+     + coalesce((SELECT sum(octet_length(state) + octet_length(frame)) FROM ds_checkpoints
                  WHERE tenant = %(tenant)s AND thread = %(thread)s), 0)
      + coalesce((SELECT sum(octet_length(body::text)) FROM ds_writes
                  WHERE tenant = %(tenant)s AND thread = %(thread)s), 0);
@@ -97,9 +97,29 @@ SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND 
 SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
 FROM ds_checkpoints c
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s;
+
+-- name: checkpoint_last
+SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: forms_find
+SELECT f.digest, f.form
+FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
+CROSS JOIN LATERAL (
+  SELECT digest, form FROM ds_forms WHERE tenant = %(tenant)s AND digest = d.digest
+  OFFSET 0
+) f;
+
+-- name: form_add
+INSERT INTO ds_forms (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s) RETURNING form;
+
+-- name: forms_of
+SELECT f.form, f.body, f.digest FROM ds_forms f
+WHERE f.tenant = %(tenant)s
+  AND f.form IN (SELECT c.shape FROM ds_checkpoints c WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s
+                 UNION SELECT c.graph FROM ds_checkpoints c WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s);
 
 -- name: checkpoint_branch
 SELECT branch, ckpt FROM ds_checkpoints
@@ -140,8 +160,8 @@ JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name =
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
@@ -152,8 +172,8 @@ JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name =
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL;
 
 -- name: checkpoints_page
@@ -164,8 +184,8 @@ JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL
   AND (%(ns)s::text IS NULL OR n.name = %(ns)s) AND (%(before)s::int IS NULL OR c.ckpt < %(before)s)
 ORDER BY c.ckpt DESC
@@ -179,14 +199,17 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
 )
-SELECT c.ckpt, c.parent, c.state FROM line
+SELECT c.ckpt, c.parent, c.state, f.body FROM line
 JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT ckpt, ns, id, parent, branch, meta, shape, graph, frame, state, step, source, run FROM ds_checkpoints
-WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt;
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+FROM ds_checkpoints c
+LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
+WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;
 
 -- name: checkpoints_of_runs
 SELECT t.name, c.ckpt FROM ds_checkpoints c

@@ -97,9 +97,24 @@ SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thr
 SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
 FROM ds_checkpoints c INDEXED BY ds_checkpoints_id
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns;
+
+-- name: checkpoint_last
+SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread;
+
+-- name: forms_find
+SELECT f.digest, f.form FROM json_each(:digests) d
+CROSS JOIN ds_forms f INDEXED BY ds_forms_digest ON f.tenant = :tenant AND f.digest = ds_unhex(d.value);
+
+-- name: form_add
+INSERT INTO ds_forms (tenant, digest, body) VALUES (:tenant, :digest, :body) RETURNING form;
+
+-- name: forms_of
+SELECT f.form, f.body, f.digest FROM ds_forms f
+WHERE f.form IN (SELECT c.shape FROM ds_checkpoints c WHERE c.tenant = :tenant AND c.thread = :thread
+                 UNION SELECT c.graph FROM ds_checkpoints c WHERE c.tenant = :tenant AND c.thread = :thread);
 
 -- name: checkpoint_branch
 SELECT branch, ckpt FROM ds_checkpoints
@@ -140,8 +155,8 @@ JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name =
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
@@ -152,8 +167,8 @@ JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name =
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = :id AND c.ns = n.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL;
 
 -- name: checkpoints_page
@@ -164,8 +179,8 @@ JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
-LEFT JOIN ds_items s ON s.tenant = c.tenant AND s.thread = c.thread AND s.lane = 0 AND s.pos = c.shape
-LEFT JOIN ds_items g ON g.tenant = c.tenant AND g.thread = c.thread AND g.lane = 0 AND g.pos = c.graph
+LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
+LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL
   AND (:ns IS NULL OR n.name = :ns) AND (:before IS NULL OR c.ckpt < :before)
 ORDER BY c.ckpt DESC
@@ -179,14 +194,17 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < :limit
 )
-SELECT c.ckpt, c.parent, c.state FROM line
+SELECT c.ckpt, c.parent, c.state, f.body FROM line
 JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
+LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT ckpt, ns, id, parent, branch, meta, shape, graph, frame, state, step, source, run FROM ds_checkpoints
-WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt;
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+FROM ds_checkpoints c
+LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
+WHERE c.tenant = :tenant AND c.thread = :thread ORDER BY c.ckpt;
 
 -- name: checkpoints_of_runs
 SELECT t.name, c.ckpt FROM ds_checkpoints c

@@ -31,7 +31,7 @@ CREATE TABLE ds_threads (
   lease_until  bigint,
   PRIMARY KEY (tenant, thread),
   UNIQUE (tenant, name)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 95);
 
 CREATE TABLE ds_namespaces (
   tenant integer NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE ds_namespaces (
   head   integer,
   PRIMARY KEY (tenant, thread, ns),
   UNIQUE (tenant, thread, name)
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 95);
 
 CREATE TABLE ds_branches (
   tenant    integer NOT NULL,
@@ -80,6 +80,16 @@ CREATE TABLE ds_blob_refs (
 
 CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
 
+CREATE TABLE ds_forms (
+  tenant integer NOT NULL,
+  form   integer GENERATED ALWAYS AS IDENTITY,
+  digest bytea   NOT NULL,
+  body   text    NOT NULL,
+  PRIMARY KEY (tenant, form)
+);
+
+CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);
+
 CREATE TABLE ds_checkpoints (
   thread     bigint  NOT NULL,
   created_at bigint  NOT NULL,
@@ -97,7 +107,7 @@ CREATE TABLE ds_checkpoints (
   id         bytea   NOT NULL,
   run        text,
   frame      text,
-  state      jsonb,
+  state      text,
   PRIMARY KEY (tenant, thread, ckpt)
 );
 
@@ -110,7 +120,7 @@ CREATE TABLE ds_writes (
   ckpt   integer NOT NULL,
   task   bytea   NOT NULL,
   path   text    NOT NULL,
-  body   jsonb   NOT NULL,
+  body   text    NOT NULL,
   PRIMARY KEY (tenant, thread, ckpt, task)
 );
 
@@ -187,13 +197,16 @@ SELECT
   encode(c.id, 'hex')::uuid::text AS checkpoint_id,
   encode(p.id, 'hex')::uuid::text AS parent_id,
   n.name AS namespace,
-  (SELECT coalesce(jsonb_object_agg(k, ds_whole(c.tenant, c.thread, v)), '{}'::jsonb)
-   FROM jsonb_each(c.state) AS parts (k, v)) AS state,
+  (SELECT coalesce(jsonb_object_agg(f.body::jsonb -> 0 ->> (place #>> '{}')::int, ds_whole(c.tenant, c.thread, node)),
+                   '{}'::jsonb)
+   FROM jsonb_array_elements(c.state::jsonb) WITH ORDINALITY AS nodes (node, nth)
+   JOIN jsonb_array_elements(f.body::jsonb -> 3) WITH ORDINALITY AS places (place, nth) USING (nth)) AS state,
   to_timestamp(c.created_at / 1000000.0) AS created_at,
   x.name AS tenant
 FROM ds_checkpoints c
 JOIN ds_tenants x ON x.tenant = c.tenant
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;

@@ -79,6 +79,15 @@ CREATE TABLE ds_blob_refs (
 
 CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
 
+CREATE TABLE ds_forms (
+  form   INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  body   TEXT    NOT NULL
+);
+
+CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);
+
 CREATE TABLE ds_checkpoints (
   tenant     INTEGER NOT NULL,
   thread     INTEGER NOT NULL,
@@ -144,7 +153,11 @@ SELECT
   (
     -- Each round puts back the first node that is left; the elements of a list come with their own strings in place.
     WITH RECURSIVE whole (round, body) AS (
-      SELECT 0, c.state
+      SELECT 0, (
+        SELECT '{' || coalesce(group_concat(json_quote(part.name) || ':' || part.node, ','), '') || '}' FROM (
+          SELECT json_extract(f.body, '$[0][' || place.value || ']') AS name, c.state -> ('$[' || place.key || ']') AS node
+          FROM json_each(f.body, '$[3]') place ORDER BY place.key
+        ) part)
       UNION ALL
       SELECT w.round + 1,
         (SELECT nullif(replace(w.body,
@@ -204,5 +217,6 @@ FROM ds_checkpoints c
 JOIN ds_threads t ON t.thread = c.thread
 JOIN ds_tenants x ON x.tenant = c.tenant
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
+JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
