@@ -13,6 +13,7 @@ Rules of this module:
 from __future__ import annotations
 
 __all__ = [
+    "BlobNotFound",
     "CheckpointNotFound",
     "Conflict",
     "DalsegnoError",
@@ -168,6 +169,10 @@ class ThreadNotFound(Missing):
 
 class CheckpointNotFound(Missing):
     """The thread has no checkpoint of this id."""
+
+
+class BlobNotFound(Missing):
+    """The thread points to no blob of this reference."""
 
 
 # --- rights, ownership, gates ---------------------------------------------------------------------
