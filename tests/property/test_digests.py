@@ -64,7 +64,8 @@ def drafts(draw: st.DrawFn, turns: list[Turn]) -> str:
         number = draw(st.sampled_from([turn.number, turn.number, turn.number + 1, 0, 10**9]))
         who = draw(st.sampled_from([turn.author, "", "user", "nobody", "assistant"]))
         head = draw(st.sampled_from([f"#{number} {who}: ", f"- [#{number}] {who}: ", f"#{number}–#{number + 3}: ", ""]))
-        lines.append(head + draw(st.sampled_from([turn.text, *words])))
+        wrong = turn.text.translate(str.maketrans("12345", "67890"))
+        lines.append(head + draw(st.sampled_from([turn.text, turn.text, wrong, wrong, *words])))
     return "\n".join(lines)
 
 
