@@ -142,7 +142,7 @@ def label_before(text: str, start: int) -> str:
 def _latin(clause: str, free: bool) -> str:  # noqa: FBT001 - said by name
     words = clause.replace("_", " ").split()
     while words and (words[-1] in _WEAK or words[-1] in _FREE):
-        free = free or words.pop() in _FREE if words[-1] in _FREE else bool(words.pop()) and free
+        free = words.pop() in _FREE or free
     while words and words[-1] in {
         "will",
         "should",
