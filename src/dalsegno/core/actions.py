@@ -7,7 +7,7 @@ Rules of this module:
 * `running` has one entrance, `start`, so that nothing runs without a lease of its own. What was found out about a lost
   action leads to where it may start, never past it.
 * `unknown` has no way out for the ledger: a reconciler, which asks the outside system, or a person decides.
-* States, moves and kinds have small codes that stand in databases. A code is never given a second meaning.
+* States, moves and kinds stand in databases by their words. A word is never given a second meaning.
 * The diagram in the documentation is drawn from the table. Pure values: no clock, no I/O.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dalsegno.errors import Damaged, IllegalMove
+from dalsegno.errors import IllegalMove
 
 __all__ = ["TABLE", "ActionKind", "By", "Move", "Role", "State", "Way", "diagram", "moved"]
 
@@ -41,25 +41,6 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
-
-    @property
-    def code(self) -> int:
-        """The small integer that stands for this state in a database."""
-        return _STATES.index(self) + 1
-
-    @classmethod
-    def of_code(cls, code: int) -> State:
-        """The state behind a stored code.
-
-        Raises:
-            Damaged: no state has this code.
-        """
-        if not 1 <= code <= len(_STATES):
-            raise Damaged("state of an action", expected=f"1 to {len(_STATES)}", found=code)
-        return _STATES[code - 1]
-
-
-_STATES: Final = tuple(State)
 
 
 class Role(StrEnum):
