@@ -142,6 +142,22 @@ CREATE TABLE ds_events (
 
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
 
+CREATE TABLE ds_summaries (
+  thread   bigint  NOT NULL,
+  at       bigint  NOT NULL,
+  tenant   integer NOT NULL,
+  summary  integer NOT NULL,
+  branch   integer NOT NULL,
+  ckpt     integer,
+  from_seq integer NOT NULL,
+  to_seq   integer NOT NULL,
+  writer   text    NOT NULL,
+  policy   text    NOT NULL,
+  lines    text    NOT NULL,
+  facts    text    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+);
+
 CREATE TABLE ds_actions (
   tenant      integer NOT NULL,
   thread      bigint  NOT NULL,

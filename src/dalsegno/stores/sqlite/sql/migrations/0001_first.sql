@@ -140,6 +140,22 @@ CREATE TABLE ds_events (
 
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
 
+CREATE TABLE ds_summaries (
+  tenant   INTEGER NOT NULL,
+  thread   INTEGER NOT NULL,
+  summary  INTEGER NOT NULL,
+  branch   INTEGER NOT NULL,
+  ckpt     INTEGER,
+  from_seq INTEGER NOT NULL,
+  to_seq   INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  writer   TEXT    NOT NULL,
+  policy   TEXT    NOT NULL,
+  lines    TEXT    NOT NULL,
+  facts    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+) WITHOUT ROWID;
+
 CREATE TABLE ds_actions (
   tenant      INTEGER NOT NULL,
   thread      INTEGER NOT NULL,
