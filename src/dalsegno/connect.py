@@ -14,6 +14,7 @@ from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
+from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.opening import check_on_input
@@ -190,6 +191,7 @@ class Dalsegno:
         self.journal = Journal(store, self.scope)
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
+        self.summaries = Summaries(store, self.scope)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

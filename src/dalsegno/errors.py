@@ -13,6 +13,14 @@ Rules of this module:
 from __future__ import annotations
 
 __all__ = [
+    "ActionFailed",
+    "ActionInFlight",
+    "ActionMoved",
+    "ActionNotFound",
+    "ActionOutcomeUnknown",
+    "ActionRejected",
+    "ActionResultLost",
+    "ApprovalRequired",
     "BlobNotFound",
     "CheckpointNotFound",
     "Conflict",
@@ -20,13 +28,16 @@ __all__ = [
     "Damaged",
     "GraphChanged",
     "HeadMoved",
+    "IllegalMove",
     "InputOnResume",
     "InputOverUnfinished",
+    "KeyReused",
     "LeaseHeld",
     "LeaseLost",
     "Missing",
     "Misuse",
     "NotADatabase",
+    "NotCanonical",
     "NotSerializable",
     "Refused",
     "SchemaNewer",
@@ -95,6 +106,31 @@ class NotSerializable(Misuse, TypeError):
         self.type_name = type_name
 
 
+class NotCanonical(NotSerializable):
+    """An argument of an action has no canonical form, so calls with it could not be told apart; nothing was written."""
+
+
+class KeyReused(Misuse):
+    """A business key came back with other arguments; nothing was run and the ledger is as it was.
+
+    Attributes:
+        action: name of the action.
+        key: the caller's key.
+        recorded: canonical arguments that the key stands for.
+        given: canonical arguments of this call.
+    """
+
+    def __init__(self, action: str, key: str, *, recorded: object, given: object) -> None:
+        super().__init__(
+            f"action {action!r}: key {key!r} stands for {recorded!r:.300} and came back with {given!r:.300}; nothing "
+            "was run. Use another key for another deed, or make the same call"
+        )
+        self.action = action
+        self.key = key
+        self.recorded = recorded
+        self.given = given
+
+
 class TranscriptError(Misuse):
     """A file to import is not a transcript this version can read; nothing was written."""
 
@@ -156,6 +192,42 @@ class LeaseLost(Conflict):
     """The writer's lease has passed to someone else; its writes are refused."""
 
 
+class ActionInFlight(Conflict):
+    """Another call is in the middle of this very action; nothing was run.
+
+    Attributes:
+        action_id: the action.
+        holder: who runs it.
+        seconds: how long its lease lasts unless it is kept alive.
+    """
+
+    def __init__(self, action: str, *, action_id: str, holder: str, seconds: float) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) is being run by {holder!r}, whose lease lasts another "
+            f"{seconds:.1f} s; wait for it, then make the call again"
+        )
+        self.action_id = action_id
+        self.holder = holder
+        self.seconds = seconds
+
+
+class ActionMoved(Conflict):
+    """The action went on without this writer, so what it has to say is refused; the ledger is as it was.
+
+    Attributes:
+        action_id: the action.
+        state: where it stands now.
+    """
+
+    def __init__(self, action: str, *, action_id: str, state: str, why: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) is {state} now: {why}; look at it with ds.actions.get() "
+            "and decide anew"
+        )
+        self.action_id = action_id
+        self.state = state
+
+
 # --- look for the right id ------------------------------------------------------------------------
 
 
@@ -175,11 +247,119 @@ class BlobNotFound(Missing):
     """The thread points to no blob of this reference."""
 
 
+class ActionNotFound(Missing):
+    """No action of this id for this tenant and user."""
+
+
 # --- rights, ownership, gates ---------------------------------------------------------------------
 
 
 class Refused(DalsegnoError):
     """Understood and not allowed; nothing was changed."""
+
+
+class IllegalMove(Refused):
+    """The table of actions has no such move; the action is as it was.
+
+    Attributes:
+        move: what was to happen.
+        state: where the action stands; None when it is not recorded.
+    """
+
+    def __init__(
+        self, move: str, *, state: str | None, needs: str | None, role: str, may: list[str] | None = None
+    ) -> None:
+        here = state or "not recorded"
+        if may is None:
+            problem = f"{move!r} is for an action that is {needs or 'not recorded'}, and this one is {here}"
+        else:
+            problem = f"{move!r} is not for the {role} to make, only for: {', '.join(may)}"
+        super().__init__(f"{problem}; nothing was changed. docs/actions.md has the table")
+        self.move = move
+        self.state = state
+
+
+class ApprovalRequired(Refused):
+    """The action waits for someone to approve it; nothing was run.
+
+    Attributes:
+        action_id: what to approve.
+    """
+
+    def __init__(self, action: str, *, action_id: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) waits for approval; nothing was run",
+            step="approve it with ds.actions.approve() and make the call again",
+            command=f"`dalsegno actions approve {action_id[:12]}`, then run it again",
+        )
+        self.action_id = action_id
+
+
+class ActionRejected(Refused):
+    """Someone decided that the action is not to be done; nothing was run.
+
+    Attributes:
+        action_id: the action.
+        by: who decided.
+    """
+
+    def __init__(self, action: str, *, action_id: str, by: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) was rejected by {by!r}; nothing was run. The same call asks again"
+        )
+        self.action_id = action_id
+        self.by = by
+
+
+class ActionFailed(Refused):
+    """Someone found out that an action whose end was unknown has not happened; it was not run again.
+
+    Attributes:
+        action_id: the action.
+        by: who found it out.
+    """
+
+    def __init__(self, action: str, *, action_id: str, by: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) has not happened, says {by!r}; it was not run again. The same call "
+            "may run it"
+        )
+        self.action_id = action_id
+        self.by = by
+
+
+class ActionOutcomeUnknown(Refused):
+    """Nobody knows whether the effect happened: its process ended in the middle. It is not run again on a guess.
+
+    Attributes:
+        action_id: the action.
+        known: what is known, in words.
+    """
+
+    def __init__(self, action: str, *, action_id: str, known: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}): {known}. Whether it happened is unknown, so nothing was run; look "
+            "at the outside system",
+            step="and say what you found with ds.actions.resolve()",
+            command=f"and say what you found with `dalsegno actions resolve {action_id[:12]}`",
+        )
+        self.action_id = action_id
+        self.known = known
+
+
+class ActionResultLost(Refused):
+    """The action was done and is not done again, but its result could not be stored.
+
+    Attributes:
+        action_id: the action.
+    """
+
+    def __init__(self, action: str, *, action_id: str, why: str) -> None:
+        super().__init__(
+            f"action {action!r} ({action_id[:12]}) was done, but its result could not be stored ({why}); let it return "
+            "plain data, such as the outside system's id"
+        )
+        self.action_id = action_id
 
 
 class ThreadDeleted(Refused):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import (
     REMOVE_ALL_MESSAGES,
@@ -18,6 +19,7 @@ from langgraph.graph.message import (
 from langgraph.types import Overwrite, interrupt
 
 import dalsegno
+from dalsegno.imports import import_file
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
@@ -227,3 +229,34 @@ def test_a_message_costs_its_long_text_once(ds):
     for turn in range(10):
         graph.update_state(CONFIG, {"messages": [HumanMessage(f"{turn}" * 3000, id=f"u{turn}")]}, as_node="tools")
     assert ds.threads.bytes("t") - before < 10 * 3000 * 1.5
+
+
+@pytest.mark.parametrize("channel", ["messages", "archive"])
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_an_imported_history_is_told_like_one_that_was_run(ds, tmp_path, durability, channel):
+    def asker(state: Any) -> Any:
+        return {channel: [AIMessage("let me see", id=f"m{len(state[channel])}")]}
+
+    def closer(state: Any) -> Any:
+        return {channel: [AIMessage("done", id=f"c{len(state[channel])}")]}
+
+    def shorten(state: Any) -> Any:
+        return {channel: [RemoveMessage(id=state[channel][0].id), HumanMessage("again", id="h1")]}
+
+    def run(saver: Any) -> None:
+        graph = line(saver, asker, closer)
+        for turn in range(4):
+            graph.invoke({channel: [HumanMessage("weather?", id=f"h{turn}")]}, CONFIG, durability=durability)
+        line(saver, shorten).invoke({channel: []}, CONFIG, durability=durability)
+
+    run(ds.checkpointer)
+    with SqliteSaver.from_conn_string(str(tmp_path / "stock.db")) as saver:
+        run(saver)
+    done = import_file(ds, tmp_path / "stock.db", "imported")
+    ours, theirs = ds.journal.read("t"), ds.journal.read("imported")
+    assert [event.kind for event in ours] == ["message"] * 12 + ["edit", "delete"]
+    assert [(event.kind, event.text) for event in theirs] == [(event.kind, event.text) for event in ours]
+    if (channel, durability) != ("messages", "exit"):  # a snapshot alone is left there, which names no node
+        assert [event.author for event in theirs] == [event.author for event in ours]
+    assert done.events == 14
+    assert ds.threads.check().clean

@@ -52,7 +52,14 @@ piece = st.sampled_from(
         *("not 50,000", "改成八万元", "预算是", "the budget is ", "1. ", "-$5", "５万元", "😀", "e\u0301"),
     ]
 )
-texts = st.lists(st.one_of(noise, piece), max_size=8).map("".join)
+SALAD = (  # noqa: SIM905 - read as it is spoken
+    "the budget price is was be to at of not from now only : = 5 80,000 May 15 $3 one half hour million change it make instead i we will "
+    "you yes please approve confirm if once 预算 是 为 改成 从 到 不是 约 五万元 三点 半 个 小时 第 条 周 一 号 我 会 同意"
+).split()
+salad = st.lists(st.sampled_from(SALAD), max_size=24).flatmap(
+    lambda words: st.sampled_from([" ", "", ", "]).map(lambda joint: joint.join(words))
+)
+texts = st.lists(st.one_of(noise, piece, salad), max_size=8).map("".join)
 
 english = st.sampled_from(["We met and ", "It cost ", "Please note ", "He told us about ", "(", "Total: ", "and also "])
 chinese = st.sampled_from(["我们谈到", "请注意，", "一共花了", "他说的是", "（", "结果：", "还有"])

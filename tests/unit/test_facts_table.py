@@ -108,6 +108,8 @@ def test_a_saying_knows_its_subject() -> None:
     assert subjects("- **Economy Price**: $121") == ["economy price"]
     assert subjects("I fly from New York to Seattle on May 20th") == [""]
     assert subjects("there are 17 of them") == []
+    assert subjects("the average price was is equals 17") == ["average price"]
+    assert subjects("预算现在只是约为八万元") == ["预算"]
 
 
 def test_a_table_is_plain_json_both_ways_and_keeps_what_it_does_not_know() -> None:

@@ -18,10 +18,11 @@ from types import MappingProxyType
 
 from dalsegno.core.cuts import Cut, Turn, cut
 from dalsegno.core.digest import digest
+from dalsegno.core.facts import FactTable
 from dalsegno.core.merging import add
 from dalsegno.core.policy import CompactionPolicy, Plan, Trigger, plan, triggers
 from dalsegno.core.rendering import render
-from dalsegno.core.summary import Summary, numbers_in
+from dalsegno.core.summary import Span, Summary, numbers_in
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.core.verification import Report, verify
 
@@ -85,6 +86,8 @@ class Settled:
 
     Attributes:
         summary: what stands for everything taken out so far.
+        span: what stands for what was taken out now, before older spans made room or it did.
+        facts: what was said in that span alone.
         kept: positions of the messages that stay.
         report: what was checked, repaired and dropped.
         tokens: of the whole request before.
@@ -92,6 +95,8 @@ class Settled:
     """
 
     summary: Summary
+    span: Span
+    facts: FactTable
     kept: tuple[int, ...]
     report: Report
     tokens: int
@@ -209,8 +214,11 @@ def settle(
             reason=f"it would save {prepared.plan.tokens - tokens_after} of {prepared.plan.tokens} tokens",
             report=report,
         )
+    places = {turn.coordinate for turn in evicted}
     return Settled(
         summary=after,
+        span=Span(lines=lines, by=by, policy=policy.to_json()),
+        facts=FactTable().add(*(row.said for row in facts.history() if row.said.coordinate in places)),
         kept=prepared.plan.cut.kept,
         report=report,
         tokens=prepared.plan.tokens,

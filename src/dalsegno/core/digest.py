@@ -24,6 +24,8 @@ __all__ = ["condense", "cost", "digest", "line_of", "weight_of"]
 _WEIGHTS = {"user": 3, "human": 3, "assistant": 2, "ai": 2, "tool": 1, "function": 1}
 _LONGEST_LINE = 600
 _SHORTEST_LINE = 12
+_JOINT = 2
+"""What a head and its text may cost together beyond what they cost alone: a counter need not be additive."""
 
 
 def digest(turns: Sequence[Turn], budget_tokens: int, count: Count = estimate) -> tuple[Line, ...]:
@@ -88,7 +90,7 @@ def condense(lines: Sequence[Line], budget_tokens: int, count: Count = estimate)
 def _shortened(lines: Sequence[Line], budget_tokens: int, count: Count) -> tuple[Line, ...] | None:
     """Lines with texts cut to fit, or None when the room would leave too little of them."""
     heads = cost([replace(line, text="") for line in lines], count)
-    room = budget_tokens - heads
+    room = budget_tokens - heads - _JOINT * len(lines)
     if room < 0 or (len(lines) > 1 and room < _SHORTEST_LINE * sum(1 for line in lines if line.text)):
         return None
     wants = [count(line.text) if line.text else 0 for line in lines]
@@ -98,7 +100,8 @@ def _shortened(lines: Sequence[Line], budget_tokens: int, count: Count) -> tuple
         for line, want, share in zip(lines, wants, shares, strict=True)
     ]
     _fill(texts, lines, room, count)
-    return _quiet(replace(line, text=text) for line, text in zip(lines, texts, strict=True))
+    fitted = _quiet(replace(line, text=text) for line, text in zip(lines, texts, strict=True))
+    return fitted if cost(fitted, count) <= budget_tokens else None
 
 
 def _fill(texts: list[str], lines: Sequence[Line], room: int, count: Count) -> None:

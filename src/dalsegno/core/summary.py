@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from dalsegno.core.facts import FactTable
 from dalsegno.errors import Damaged
 
-__all__ = ["Line", "Ranges", "Span", "Summary", "numbers_in", "ranges_of"]
+__all__ = ["Line", "Ranges", "Span", "Summary", "lines_from_json", "lines_to_json", "numbers_in", "ranges_of"]
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers as first and last of each stretch, ascending, both ends included."""
@@ -180,23 +180,38 @@ class Summary:
             ) from error
 
 
-def _span_to_json(span: Span) -> dict[str, Any]:
-    lines = [
+def lines_to_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Lines as plain JSON."""
+    return [
         {
             "at": [list(stretch) for stretch in line.numbers],
             "who": list(line.authors),
             "text": line.text,
             "w": line.weight,
         }
-        for line in span.lines
+        for line in lines
     ]
-    return {**span.extra, "by": span.by, "policy": dict(span.policy), "merged": span.merged, "lines": lines}
+
+
+def lines_from_json(tree: Any) -> tuple[Line, ...]:
+    """The lines that `lines_to_json` wrote."""
+    return tuple(map(_line_from_json, tree))
+
+
+def _span_to_json(span: Span) -> dict[str, Any]:
+    return {
+        **span.extra,
+        "by": span.by,
+        "policy": dict(span.policy),
+        "merged": span.merged,
+        "lines": lines_to_json(span.lines),
+    }
 
 
 def _span_from_json(tree: Any) -> Span:
     rest = dict(tree)
     return Span(
-        lines=tuple(map(_line_from_json, rest.pop("lines"))),
+        lines=lines_from_json(rest.pop("lines")),
         by=str(rest.pop("by")),
         policy=MappingProxyType(dict(rest.pop("policy"))),
         merged=int(rest.pop("merged")),

@@ -7,6 +7,7 @@ comes first: these writes may be saved too late to tell.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,8 @@ from langgraph.types import Overwrite
 __all__ = ["Authors", "messages_in", "writer_of"]
 
 _MOST = 512
+_LATE = re.compile(r"~~[0-9]{10}")
+"""What LangGraph puts before the path of a task whose step was not saved (`durability="exit"`)."""
 
 
 class Authors:
@@ -74,7 +77,7 @@ class Authors:
                 _keep(self._applied, (thread, parent_id), None)
 
     def _node(self, thread: str, checkpoint_id: str, path: str) -> str | None:
-        kind, _, rest = path.removeprefix("~").partition(", ")
+        kind, _, rest = _LATE.sub("", path).removeprefix("~").partition(", ")
         if kind == "__pregel_pull":
             return rest or None
         if kind == "__pregel_push" and rest[:10].isdigit():

@@ -36,6 +36,7 @@ from dalsegno.langgraph.caller import calling_channels, calling_loop, live_chann
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
 from dalsegno.langgraph.deltas import heard_of
 from dalsegno.langgraph.going import Going
+from dalsegno.langgraph.history import History
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
@@ -304,12 +305,17 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         scope = self._scope()
 
         def op() -> Op[int]:
-            count = 0
+            count, past = 0, History()
             for count, entry in enumerate(make(), 1):
                 conf = conf_of(entry.config)
                 if count == 1:
                     yield from upkeep.require_empty(scope, thread_name(conf.get("thread_id")))
-                yield from checkpoints.put(scope, self._requests.recorded(entry))
+                request = self._requests.recorded(entry)
+                place = request.place
+                written = self._requests.written_on(request.thread, place.parent)
+                heard = past.heard(place.ns, entry.checkpoint, entry.metadata, place.parent, written)
+                yield from put_heard(scope, request, heard) if heard else checkpoints.put(scope, request)
+                past.wrote(place.ns, place.id, entry.writes)
                 there: RunnableConfig = {"configurable": {**conf, "checkpoint_id": entry.checkpoint["id"]}}
                 for task_id, task_path, writes in entry.writes:
                     waiting_writes = self._requests.writes(there, writes, task_id, task_path)

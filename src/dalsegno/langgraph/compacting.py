@@ -36,6 +36,7 @@ class Compacted:
         evicted: what was taken out, in its order; empty when nothing was.
         summary: what stands for everything taken out so far.
         report: what was checked, repaired and dropped; None when no digest was written.
+        settled: the compaction that was carried out, or None.
         reason: why everything stays as it was, where a compaction was due and not taken.
         tokens: of the whole request before, by estimate.
         tokens_after: of the whole request now, the summary as it is shown included.
@@ -45,6 +46,7 @@ class Compacted:
     evicted: list[Any]
     summary: Summary
     report: Report | None = None
+    settled: Settled | None = None
     reason: str = ""
     tokens: int = 0
     tokens_after: int = 0
@@ -163,6 +165,7 @@ def _outcome(messages: Sequence[Any], summary: Summary, prepared: Prepared, outc
         evicted=[messages[at] for at in prepared.plan.cut.evicted],
         summary=outcome.summary,
         report=outcome.report,
+        settled=outcome,
         tokens=outcome.tokens,
         tokens_after=outcome.tokens_after,
     )

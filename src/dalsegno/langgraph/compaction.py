@@ -24,9 +24,11 @@ from dalsegno.langgraph.compacting import Compacted, Compaction, How, acompact, 
 from dalsegno.langgraph.originals import (
     HasJournal,
     aoriginals,
+    arecord,
     aregenerate,
     awho_said,
     originals,
+    record,
     regenerate,
     thread_of,
     who_said,
@@ -91,7 +93,10 @@ def compaction_node(
         if due is not None and ds is not None:
             events = originals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
-        return _update(work.run(messages, summary, due), messages_key, summary_key, removal)
+        done = work.run(messages, summary, due)
+        update = _update(done, messages_key, summary_key, removal)
+        record(ds, config, done.settled)
+        return update
 
     async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:
         messages, summary = _read(state, messages_key, summary_key)
@@ -99,7 +104,10 @@ def compaction_node(
         if due is not None and ds is not None:
             events = await aoriginals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
-        return _update(await work.arun(messages, summary, due), messages_key, summary_key, removal)
+        done = await work.arun(messages, summary, due)
+        update = _update(done, messages_key, summary_key, removal)
+        await arecord(ds, config, done.settled)
+        return update
 
     return RunnableLambda(node, afunc=anode, name="compact")
 

@@ -23,7 +23,7 @@ from dalsegno.langgraph.said import said_of
 from dalsegno.langgraph.steps import Lists, Steps, Written, delta_lists
 from dalsegno.services.heard import Heard, Spoken
 
-__all__ = ["heard_of"]
+__all__ = ["difference", "heard_of"]
 
 
 def heard_of(
@@ -59,10 +59,10 @@ def heard_of(
         after = now
     before, written = steps.lists(loop, channels, parent), steps.written(loop, channels, id_)
     kept = [part for part in checkpoint["channel_values"].values() if isinstance(part, list)]
-    return _difference(before, after, written, [*after.values(), *kept] if is_root else None)
+    return difference(before, after, written, [*after.values(), *kept] if is_root else None)
 
 
-def _difference(
+def difference(
     before: Lists | None, after: Lists, written: Written, standing: Sequence[list[Any]] | None
 ) -> Heard | None:
     """Messages that are new or written again, and ids that are gone.

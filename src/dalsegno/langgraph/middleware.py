@@ -24,7 +24,7 @@ from langgraph.runtime import Runtime
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.langgraph.compacting import Compacted, Compaction, How, render_summary, summary_of
 from dalsegno.langgraph.compaction import removals
-from dalsegno.langgraph.originals import HasJournal, aoriginals, originals, thread_of
+from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 
 __all__ = ["ContinuityMiddleware", "ContinuityState"]
 
@@ -67,7 +67,9 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if due is not None and self._ds is not None:
             events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
-        return _update(self._work.run(messages, summary, due))
+        done = self._work.run(messages, summary, due)
+        record(self._ds, get_config(), done.settled)
+        return _update(done)
 
     async def abefore_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
         """Async face of `before_model`."""
@@ -76,7 +78,9 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if due is not None and self._ds is not None:
             events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
-        return _update(await self._work.arun(messages, summary, due))
+        done = await self._work.arun(messages, summary, due)
+        await arecord(self._ds, get_config(), done.settled)
+        return _update(done)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

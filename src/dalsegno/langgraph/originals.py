@@ -12,6 +12,7 @@ Rules of this module:
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -22,20 +23,25 @@ from dalsegno.core.compaction import CompactionPolicy, Cut, Kept, Plan, Prepared
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.summary import Summary
 from dalsegno.core.tokens import Count, estimate
-from dalsegno.errors import Missing, Misuse, ThreadNotFound
+from dalsegno.errors import DalsegnoError, Missing, Misuse, ThreadNotFound
+from dalsegno.langgraph.config import fence_of
 from dalsegno.langgraph.turns import turn_of_event
 from dalsegno.services.compaction import Writing, acarry_out, carry_out
 
 __all__ = [
     "HasJournal",
     "aoriginals",
+    "arecord",
     "aregenerate",
     "awho_said",
     "originals",
+    "record",
     "regenerate",
     "thread_of",
     "who_said",
 ]
+
+_log = logging.getLogger("dalsegno.compaction")
 
 Lacks: TypeAlias = Callable[[Sequence[Event]], bool]
 
@@ -53,7 +59,7 @@ class ReadsEvents(Protocol):
 
 
 class HasJournal(Protocol):
-    """An open database, or anything with a journal to read."""
+    """An open database, or anything with a journal to read; one with `summaries` gets each summary to keep."""
 
     @property
     def journal(self) -> ReadsEvents:
@@ -131,6 +137,26 @@ def _after(summary: Summary) -> int:
     """The number up to which everything is covered."""
     covered = summary.covered
     return covered[0][1] if covered and covered[0][0] == 1 else 0
+
+
+def record(ds: HasJournal | None, config: RunnableConfig, settled: Settled | None) -> None:
+    """Write a summary down beside the journal; what cannot be written is logged, and the state has it all the same."""
+    kept = getattr(ds, "summaries", None)
+    if kept is not None and settled is not None:
+        try:
+            kept.keep(thread_of(config), settled, lease=fence_of(config.get("configurable") or {}))
+        except DalsegnoError as error:
+            _log.warning("a summary was not written down, the state alone has it: %s", error)
+
+
+async def arecord(ds: HasJournal | None, config: RunnableConfig, settled: Settled | None) -> None:
+    """Async face of `record`."""
+    kept = getattr(ds, "summaries", None)
+    if kept is not None and settled is not None:
+        try:
+            await kept.akeep(thread_of(config), settled, lease=fence_of(config.get("configurable") or {}))
+        except DalsegnoError as error:
+            _log.warning("a summary was not written down, the state alone has it: %s", error)
 
 
 def who_said(ds: HasJournal, thread_id: str, number: int) -> Event:

@@ -161,6 +161,10 @@ class Requests:
         }
         return replace(request, values=values, place=replace(request.place, forks=True, begins=False))
 
+    def written_on(self, thread: str, checkpoint_id: str | None) -> Written:
+        """Messages in the pending writes of a checkpoint, with their nodes."""
+        return self._authors.of(thread, checkpoint_id)
+
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place

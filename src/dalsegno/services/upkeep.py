@@ -32,6 +32,7 @@ _WIPES = (
     "wipe_writes",
     "wipe_checkpoints",
     "wipe_events",
+    "wipe_summaries",
     "wipe_items",
     "wipe_branches",
     "wipe_namespaces",
@@ -86,6 +87,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_checkpoints",
             "copy_writes",
             "copy_events",
+            "copy_summaries",
             "copy_blob_refs",
         )
     )

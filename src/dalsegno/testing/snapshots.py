@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events and blob
+* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries and blob
   references row by row, and the state of each checkpoint put together as a reader would. A deleted thread has one
   too, and it shows whatever was left behind.
 * It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
@@ -87,6 +87,9 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "writes": _plain((yield Step("writes_all", row.key)), parsed=(3,)),
         "items": _plain((yield Step("items_all", row.key)), parsed=(3,)),
         "events": _plain((yield Step("events_all", row.key))),
+        "summaries": _plain(
+            [(*columns[:5], *columns[6:]) for columns in (yield Step("summaries_all", row.key))], parsed=(6, 7, 8)
+        ),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
     states = {columns[0]: read_state(columns[9], columns[-1]) for columns in checkpoints if columns[9] is not None}

@@ -142,6 +142,69 @@ CREATE TABLE ds_events (
 
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
 
+CREATE TABLE ds_summaries (
+  thread   bigint  NOT NULL,
+  at       bigint  NOT NULL,
+  tenant   integer NOT NULL,
+  summary  integer NOT NULL,
+  branch   integer NOT NULL,
+  ckpt     integer,
+  from_seq integer NOT NULL,
+  to_seq   integer NOT NULL,
+  writer   text    NOT NULL,
+  policy   text    NOT NULL,
+  lines    text    NOT NULL,
+  facts    text    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+);
+
+CREATE TABLE ds_actions (
+  tenant      integer NOT NULL,
+  thread      bigint  NOT NULL,
+  key         bytea   NOT NULL,
+  name        text    NOT NULL,
+  kind        text    NOT NULL,
+  scope       text    NOT NULL,
+  anchor      text,
+  recipient   text,
+  arguments   text    NOT NULL,
+  state       text    NOT NULL,
+  version     integer NOT NULL,
+  attempts    integer NOT NULL,
+  fence       integer NOT NULL,
+  holder      text,
+  lease_until bigint,
+  approval    text,
+  result      text,
+  error       text,
+  created_at  bigint  NOT NULL,
+  updated_at  bigint  NOT NULL,
+  started_at  bigint,
+  ended_at    bigint,
+  PRIMARY KEY (tenant, thread, key)
+);
+
+CREATE UNIQUE INDEX ds_actions_key ON ds_actions (tenant, key);
+
+CREATE TABLE ds_audit (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  seq    integer NOT NULL,
+  at     bigint  NOT NULL,
+  digest bytea   NOT NULL,
+  hash   bytea   NOT NULL,
+  body   text,
+  PRIMARY KEY (tenant, thread, seq)
+);
+
+CREATE TABLE ds_audit_heads (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  seq    integer NOT NULL,
+  hash   bytea   NOT NULL,
+  PRIMARY KEY (tenant, thread)
+);
+
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
 CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
@@ -213,8 +276,8 @@ WHERE c.state IS NOT NULL;
 
 INSERT INTO "ds_meta" ("name", "value") OVERRIDING SYSTEM VALUE VALUES ('format', '1');
 INSERT INTO "ds_tenants" ("tenant", "name") OVERRIDING SYSTEM VALUE VALUES (1, 'default');
-INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until") OVERRIDING SYSTEM VALUE VALUES (1, 1, 'song 歌', NULL, 1796074262695316, 1796074262801332, NULL, 6, 0, 8, 4, 11, 2, 1, 0, NULL, NULL);
-INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until") OVERRIDING SYSTEM VALUE VALUES (1, 2, 'song of old', NULL, 1796074262806578, 1796074262818278, 1796074262818278, 0, 0, 0, 0, 1, 0, 0, 0, NULL, NULL);
+INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until") OVERRIDING SYSTEM VALUE VALUES (1, 1, 'song 歌', NULL, 1796076883893763, 1796076884057877, NULL, 6, 0, 8, 4, 11, 2, 1, 0, NULL, NULL);
+INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until") OVERRIDING SYSTEM VALUE VALUES (1, 2, 'song of old', NULL, 1796076884068653, 1796076884089897, 1796076884089897, 0, 0, 0, 0, 1, 0, 0, 0, NULL, NULL);
 INSERT INTO "ds_namespaces" ("tenant", "thread", "ns", "name", "head") OVERRIDING SYSTEM VALUE VALUES (1, 1, 0, '', 11);
 INSERT INTO "ds_namespaces" ("tenant", "thread", "ns", "name", "head") OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 'reader:7', 5);
 INSERT INTO "ds_branches" ("tenant", "thread", "branch", "parent", "forked_at") OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 0, 3);
@@ -248,7 +311,7 @@ INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "p
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819604000000, 1, 11, 0, 7, 2, 2, NULL, 2, NULL, NULL, 1, '\x1f000000000060008000000000000004'::bytea, 'run-2', '[4,4,[0,0,0],[[1,1,1]],[0,1,2]]', '[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819609000000, 1, 9, 0, 3, 1, 1, NULL, 2, NULL, NULL, 1, '\x1f000000000060008000000000000009'::bytea, 'run-3', '[4,9,[0,0,0],[[1,1,1]],[0,1,2]]', '[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819701000000, 1, 5, 1, NULL, 0, 0, NULL, 3, NULL, NULL, 1, '\x1f000000000060008000000000000065'::bytea, 'run-1', '[4,101,[0,0],[[1,1]],[0,1]]', '[{"$list":[[2,1,1]]},1]');
-INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1796074262801332, 1, 14, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, '\x1f000000000060008000000000000006'::bytea, NULL, NULL, NULL);
+INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1796076884057877, 1, 14, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, '\x1f000000000060008000000000000006'::bytea, NULL, NULL, NULL);
 INSERT INTO "ds_writes" ("thread", "tenant", "ckpt", "task", "path", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 3, '\x1f0000000000600080000000000003e9'::bytea, '~, task1', '[[0,"messages",[{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}]],[1,"note",{"$ref":6}]]');
 INSERT INTO "ds_writes" ("thread", "tenant", "ckpt", "task", "path", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 11, '\x1f0000000000600080000000000003ea'::bytea, '~, task2', '[[0,"messages",[{"$m":"human","content":[{"type":"text","text":"And this page?"},{"type":"image","base64":{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}}],"name":"mara","id":"m5"}]]]');
 INSERT INTO "ds_writes" ("thread", "tenant", "ckpt", "task", "path", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 14, '\x1f0000000000600080000000000003eb'::bytea, '~, task3', '[[0,"messages",[{"$m":"ai","content":{"$ref":8},"name":"auditor","id":"m6"}]],[1,"page",{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}]]');

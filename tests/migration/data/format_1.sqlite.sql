@@ -1,4 +1,46 @@
 BEGIN TRANSACTION;
+CREATE TABLE ds_actions (
+  tenant      INTEGER NOT NULL,
+  thread      INTEGER NOT NULL,
+  key         BLOB    NOT NULL,
+  name        TEXT    NOT NULL,
+  kind        TEXT    NOT NULL,
+  scope       TEXT    NOT NULL,
+  anchor      TEXT,
+  recipient   TEXT,
+  arguments   TEXT    NOT NULL,
+  state       TEXT    NOT NULL,
+  version     INTEGER NOT NULL,
+  attempts    INTEGER NOT NULL,
+  fence       INTEGER NOT NULL,
+  holder      TEXT,
+  lease_until INTEGER,
+  approval    TEXT,
+  result      TEXT,
+  error       TEXT,
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  started_at  INTEGER,
+  ended_at    INTEGER,
+  PRIMARY KEY (tenant, thread, key)
+) WITHOUT ROWID;
+CREATE TABLE ds_audit (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  at     INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  hash   BLOB    NOT NULL,
+  body   TEXT,
+  PRIMARY KEY (tenant, thread, seq)
+) WITHOUT ROWID;
+CREATE TABLE ds_audit_heads (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  hash   BLOB    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
 CREATE TABLE ds_blob_refs (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -51,7 +93,7 @@ INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',
 INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
-INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796074255308987,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796076872994004,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE ds_events (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -123,6 +165,21 @@ CREATE TABLE ds_namespaces (
 ) WITHOUT ROWID;
 INSERT INTO "ds_namespaces" VALUES(1,1,0,'',11);
 INSERT INTO "ds_namespaces" VALUES(1,1,1,'reader:7',5);
+CREATE TABLE ds_summaries (
+  tenant   INTEGER NOT NULL,
+  thread   INTEGER NOT NULL,
+  summary  INTEGER NOT NULL,
+  branch   INTEGER NOT NULL,
+  ckpt     INTEGER,
+  from_seq INTEGER NOT NULL,
+  to_seq   INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  writer   TEXT    NOT NULL,
+  policy   TEXT    NOT NULL,
+  lines    TEXT    NOT NULL,
+  facts    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+) WITHOUT ROWID;
 CREATE TABLE ds_tenants (
   tenant INTEGER PRIMARY KEY,
   name   TEXT NOT NULL UNIQUE
@@ -148,8 +205,8 @@ CREATE TABLE ds_threads (
   lease_until  INTEGER,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796074255253988,1796074255308987,NULL,6,0,8,4,11,2,1,0,NULL,NULL);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796074255313010,1796074255316993,1796074255316993,0,0,0,0,1,0,0,0,NULL,NULL);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796076872929993,1796076872994004,NULL,6,0,8,4,11,2,1,0,NULL,NULL);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796076873004987,1796076873016011,1796076873016011,0,0,0,0,1,0,0,0,NULL,NULL);
 CREATE TABLE ds_writes (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -168,6 +225,7 @@ CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);
 CREATE UNIQUE INDEX ds_checkpoints_id ON ds_checkpoints (tenant, thread, id, ns);
 CREATE INDEX ds_checkpoints_run ON ds_checkpoints (tenant, run) WHERE run IS NOT NULL;
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
+CREATE UNIQUE INDEX ds_actions_key ON ds_actions (tenant, key);
 CREATE VIEW graph_checkpoints AS
 SELECT
   t.name AS thread_id,

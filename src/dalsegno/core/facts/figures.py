@@ -34,6 +34,7 @@ _Found = tuple[int, int, Kind, str]
 _MAX_DIGITS = 40
 _SCALE_WORDS = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen"))
 _SHORT = 2
+_ASCII_DIGITS = frozenset("0123456789")
 _LONG = 8
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
 _POWERS = "十百千万萬亿億拾佰仟"
@@ -294,7 +295,7 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
     if _is_marker(low, start, end, number):
         return None
     digits = low[start:end].lstrip("-")
-    label = label_before(low, start) if digits[:1].isascii() else ""
+    label = label_before(low, start) if digits[:1] in _ASCII_DIGITS else ""
     if label:
         word = label.rsplit(" ", 1)[-1].strip("#.")
         tails = {word, *(label[-size:] for size in range(1, 6) if not label.isascii())}

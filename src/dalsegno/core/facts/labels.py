@@ -108,7 +108,7 @@ _HAN_BOND = re.compile(
     r"(?:(?:改|换|變|变|调整|調整|更新|修改|更正|纠正|设置|設置|设|設|定|提高|提升|增加|降低|降|减少|减|延期|延后|推迟|提前|顺延)(?:成|为|為|到|至|在|于)|[是为為]|等于|约为|(?:已|会|将)?达到?|不超过|不低于|不少于|控制在|在)"
     r"(?:了|只|就|大概|大约|约|不|应该|现在|一共|总共|共)?\Z"
 )
-_HAN_FILL = re.compile(r"(?:了|只有|只|就|大概|大约|约|应该|现在|目前|一共|总共|共计|共|合计|不是|不|其实|实际)\Z")
+_HAN_FILL = re.compile(r"(?:了|只有|只|就|大概|大约|约|应该|现在|目前|一共|总共|共计|共|合计|不是|不|其实|实际)+\Z")
 _HAN_START = re.compile(
     r"^.*(?:把|将|請|请|您的|你的|我的|我们的|他的|她的|它的|咱们的|那个|这个|這個|但是|所以|因为|如果|不过|而且|以及|其中|帮我|需要|就是|还有|希望)"
 )
@@ -142,7 +142,7 @@ def label_before(text: str, start: int) -> str:
 def _latin(clause: str, free: bool) -> str:  # noqa: FBT001 - said by name
     words = clause.replace("_", " ").split()
     while words and (words[-1] in _WEAK or words[-1] in _FREE):
-        free = free or words.pop() in _FREE if words[-1] in _FREE else bool(words.pop()) and free
+        free = words.pop() in _FREE or free
     while words and words[-1] in {
         "will",
         "should",
@@ -173,10 +173,8 @@ def _han(clause: str, free: bool) -> str:  # noqa: FBT001 - said by name
     if run is None:
         return ""
     label = _HAN_FILL.sub("", run[0])
-    bond = _HAN_BOND.search(label)
-    if bond:
-        free, label = True, label[: bond.start()]
-    label = _HAN_FILL.sub("", _HAN_FILL.sub("", label))
+    while bond := _HAN_BOND.search(label):
+        free, label = True, _HAN_FILL.sub("", label[: bond.start()])
     label = _HAN_PRONOUN.sub("", _HAN_START.sub("", label))
     label = _HAN_FROM.sub("", label)
     if not label or "不是" in label or _HAS_DIGIT(label):

@@ -64,7 +64,9 @@ class FactIndex:
         return self._has(fact.value) or self._has(" ".join(folded(fact.text).split()))
 
     def _states_parts(self, fact: Fact) -> bool:
-        """Whether both ends of a range are stated, or the bare number of a figure whose unit nobody named."""
+        """Whether both ends of a range are stated, or the bare number of a year or of a figure that has no unit."""
+        if fact.kind is Kind.DATE and (fact.value.isdigit() or fact.text.isalpha()):
+            return ("bare", fact.value) in self.stated or (fact.text.isalpha() and self._has(fact.text))
         if fact.kind in {Kind.DATE, Kind.TIME}:
             ends = [(str(fact.kind), end) for end in fact.value.split("/")]
         else:

@@ -350,6 +350,16 @@ LIMIT %(limit)s;
 SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
 WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY seq;
 
+-- name: summary_add
+INSERT INTO ds_summaries (tenant, thread, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts)
+SELECT %(tenant)s::integer, %(thread)s::bigint, coalesce(max(summary), 0) + 1,
+  %(branch)s::integer, %(ckpt)s::integer, %(from_seq)s::integer, %(to_seq)s::integer, %(at)s::bigint, %(writer)s::text, %(policy)s::text, %(lines)s::text, %(facts)s::text
+FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: summaries_all
+SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts FROM ds_summaries
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY summary;
+
 -- name: wipe_items
 DELETE FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
@@ -361,6 +371,9 @@ DELETE FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: wipe_events
 DELETE FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_summaries
+DELETE FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: wipe_branches
 DELETE FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s;
@@ -399,6 +412,11 @@ SELECT tenant, %(to)s, ckpt, task, path, body FROM ds_writes WHERE tenant = %(te
 INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
 SELECT tenant, %(to)s, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms
 FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_summaries
+INSERT INTO ds_summaries (tenant, thread, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts)
+SELECT tenant, %(to)s, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts
+FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: copy_blob_refs
 INSERT INTO ds_blob_refs (tenant, thread, digest)

@@ -142,6 +142,69 @@ CREATE TABLE ds_events (
 
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
 
+CREATE TABLE ds_summaries (
+  thread   bigint  NOT NULL,
+  at       bigint  NOT NULL,
+  tenant   integer NOT NULL,
+  summary  integer NOT NULL,
+  branch   integer NOT NULL,
+  ckpt     integer,
+  from_seq integer NOT NULL,
+  to_seq   integer NOT NULL,
+  writer   text    NOT NULL,
+  policy   text    NOT NULL,
+  lines    text    NOT NULL,
+  facts    text    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+);
+
+CREATE TABLE ds_actions (
+  tenant      integer NOT NULL,
+  thread      bigint  NOT NULL,
+  key         bytea   NOT NULL,
+  name        text    NOT NULL,
+  kind        text    NOT NULL,
+  scope       text    NOT NULL,
+  anchor      text,
+  recipient   text,
+  arguments   text    NOT NULL,
+  state       text    NOT NULL,
+  version     integer NOT NULL,
+  attempts    integer NOT NULL,
+  fence       integer NOT NULL,
+  holder      text,
+  lease_until bigint,
+  approval    text,
+  result      text,
+  error       text,
+  created_at  bigint  NOT NULL,
+  updated_at  bigint  NOT NULL,
+  started_at  bigint,
+  ended_at    bigint,
+  PRIMARY KEY (tenant, thread, key)
+);
+
+CREATE UNIQUE INDEX ds_actions_key ON ds_actions (tenant, key);
+
+CREATE TABLE ds_audit (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  seq    integer NOT NULL,
+  at     bigint  NOT NULL,
+  digest bytea   NOT NULL,
+  hash   bytea   NOT NULL,
+  body   text,
+  PRIMARY KEY (tenant, thread, seq)
+);
+
+CREATE TABLE ds_audit_heads (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  seq    integer NOT NULL,
+  hash   bytea   NOT NULL,
+  PRIMARY KEY (tenant, thread)
+);
+
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
 CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$

@@ -332,6 +332,16 @@ LIMIT :limit;
 SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
 WHERE tenant = :tenant AND thread = :thread ORDER BY seq;
 
+-- name: summary_add
+INSERT INTO ds_summaries (tenant, thread, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts)
+SELECT :tenant, :thread, coalesce(max(summary), 0) + 1,
+  :branch, :ckpt, :from_seq, :to_seq, :at, :writer, :policy, :lines, :facts
+FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
+
+-- name: summaries_all
+SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts FROM ds_summaries
+WHERE tenant = :tenant AND thread = :thread ORDER BY summary;
+
 -- name: wipe_items
 DELETE FROM ds_items WHERE tenant = :tenant AND thread = :thread;
 
@@ -343,6 +353,9 @@ DELETE FROM ds_writes WHERE tenant = :tenant AND thread = :thread;
 
 -- name: wipe_events
 DELETE FROM ds_events WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_summaries
+DELETE FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
 
 -- name: wipe_branches
 DELETE FROM ds_branches WHERE tenant = :tenant AND thread = :thread;
@@ -381,6 +394,11 @@ SELECT tenant, :to, ckpt, task, path, body FROM ds_writes WHERE tenant = :tenant
 INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
 SELECT tenant, :to, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms
 FROM ds_events WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_summaries
+INSERT INTO ds_summaries (tenant, thread, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts)
+SELECT tenant, :to, summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts
+FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
 
 -- name: copy_blob_refs
 INSERT INTO ds_blob_refs (tenant, thread, digest)

@@ -140,6 +140,69 @@ CREATE TABLE ds_events (
 
 CREATE INDEX ds_events_mark ON ds_events (tenant, thread, mark) WHERE mark IS NOT NULL;
 
+CREATE TABLE ds_summaries (
+  tenant   INTEGER NOT NULL,
+  thread   INTEGER NOT NULL,
+  summary  INTEGER NOT NULL,
+  branch   INTEGER NOT NULL,
+  ckpt     INTEGER,
+  from_seq INTEGER NOT NULL,
+  to_seq   INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  writer   TEXT    NOT NULL,
+  policy   TEXT    NOT NULL,
+  lines    TEXT    NOT NULL,
+  facts    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, summary)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_actions (
+  tenant      INTEGER NOT NULL,
+  thread      INTEGER NOT NULL,
+  key         BLOB    NOT NULL,
+  name        TEXT    NOT NULL,
+  kind        TEXT    NOT NULL,
+  scope       TEXT    NOT NULL,
+  anchor      TEXT,
+  recipient   TEXT,
+  arguments   TEXT    NOT NULL,
+  state       TEXT    NOT NULL,
+  version     INTEGER NOT NULL,
+  attempts    INTEGER NOT NULL,
+  fence       INTEGER NOT NULL,
+  holder      TEXT,
+  lease_until INTEGER,
+  approval    TEXT,
+  result      TEXT,
+  error       TEXT,
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL,
+  started_at  INTEGER,
+  ended_at    INTEGER,
+  PRIMARY KEY (tenant, thread, key)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX ds_actions_key ON ds_actions (tenant, key);
+
+CREATE TABLE ds_audit (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  at     INTEGER NOT NULL,
+  digest BLOB    NOT NULL,
+  hash   BLOB    NOT NULL,
+  body   TEXT,
+  PRIMARY KEY (tenant, thread, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_audit_heads (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  hash   BLOB    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
 -- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
 CREATE VIEW graph_checkpoints AS
 SELECT
