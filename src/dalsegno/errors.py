@@ -21,6 +21,7 @@ __all__ = [
     "ActionRejected",
     "ActionResultLost",
     "ApprovalRequired",
+    "BlobNotFound",
     "CheckpointNotFound",
     "Conflict",
     "DalsegnoError",
@@ -240,6 +241,10 @@ class ThreadNotFound(Missing):
 
 class CheckpointNotFound(Missing):
     """The thread has no checkpoint of this id."""
+
+
+class BlobNotFound(Missing):
+    """The thread points to no blob of this reference."""
 
 
 class ActionNotFound(Missing):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import re
 import threading
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base.id import uuid6
 
 import dalsegno
 from dalsegno.contracts import Step
+from dalsegno.errors import BlobNotFound, Misuse, ThreadNotFound
 
 
 def put(ds: Any, thread: str, **values: Any) -> None:
@@ -99,3 +104,93 @@ def test_a_text_of_any_size_comes_back(ds, size):
         put(ds, f"t{text[0]}", page=text, inside={"deep": [text, {"er": text}]})
         assert ds.threads.state(f"t{text[0]}") == {"page": text, "inside": {"deep": [text, {"er": text}]}}
     assert ds.threads.check().clean
+
+
+# --- references -----------------------------------------------------------------------------------
+
+
+TEXT, IMAGE, BYTES = "long " * 10_000, "aGk=" * 20_000, bytes(60_000)
+URL = f"data:image/png;base64,{IMAGE}"
+
+
+def big(ds: Any) -> None:
+    message = HumanMessage([{"type": "image_url", "image_url": {"url": URL}}], id="m")
+    put(ds, "t", text=TEXT, inner={"raw": BYTES, "n": 1}, messages=[message], short="blob://short")
+
+
+@pytest.fixture(params=["sync", "async"])
+def asked(request: pytest.FixtureRequest) -> Any:
+    """Calls a method of `ds.threads` by its name, or its async twin."""
+
+    def ask(ds: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        if request.param == "sync":
+            return getattr(ds.threads, name)(*args, **kwargs)
+        return asyncio.run(getattr(ds.threads, f"a{name}")(*args, **kwargs))
+
+    return ask
+
+
+def test_references_stand_for_what_is_not_read_and_lead_to_it(ds, asked):
+    big(ds)
+    found = asked(ds, "state", "t", references=True)
+    assert found["short"] == "blob://short"
+    assert found["inner"]["n"] == 1
+    image = found["messages"][0].content[0]["image_url"]["url"]
+    for reference, text in (
+        (found["text"], TEXT),
+        (image, URL),
+        (found["inner"]["raw"], base64.b64encode(BYTES).decode()),
+    ):
+        assert re.fullmatch("blob://[0-9a-f]{64}", reference)
+        assert asked(ds, "blob", "t", reference) == text
+    tree = asked(ds, "tree", "t", references=True)
+    assert (tree["text"], tree["inner"]["raw"]) == (found["text"], {"$bytes": found["inner"]["raw"]})
+    # Who reads on gets the values, whatever was looked at before.
+    assert ds.threads.state("t")["messages"][0].content[0]["image_url"]["url"] == URL
+    assert ds.threads.state("t")["inner"] == {"raw": BYTES, "n": 1}
+
+
+def test_references_cost_no_read_of_the_texts(ds):
+    big(ds)
+    names: list[str] = []
+    op = ds.checkpointer.referring({"configurable": {"thread_id": "t"}})
+
+    def watched():
+        inner, answer = op(), None
+        while True:
+            try:
+                step = inner.send(answer)
+            except StopIteration as end:
+                return end.value
+            names.append(step.name)
+            answer = yield step
+
+    assert ds.store_backend.run(watched, write=False)["text"].startswith("blob://")
+    assert "items_in" in names
+    assert "blobs_in" not in names
+
+
+def test_only_what_a_thread_points_to_is_handed_out(ds, asked):
+    big(ds)
+    put(ds, "other", text="another " * 9_000)
+    theirs = ds.threads.state("other", references=True)["text"]
+    with pytest.raises(BlobNotFound):
+        asked(ds, "blob", "t", theirs)
+    for wrong in ("", "blob://", f"blob://{'A' * 64}", f"{theirs}0", "s3://x"):
+        with pytest.raises(Misuse, match="no reference"):
+            asked(ds, "blob", "t", wrong)
+    with pytest.raises(ThreadNotFound):
+        asked(ds, "blob", "nobody", theirs)
+    with pytest.raises(ThreadNotFound):
+        asked(ds, "state", "nobody", references=True)
+
+
+@pytest.mark.parametrize("store_url", ["sqlite", "postgres"], indirect=True)
+def test_an_older_state_is_migrated_around_its_references(store_url):
+    with dalsegno.connect(store_url) as ds:
+        put(ds, "t", page=TEXT, scan=BYTES)
+    schema = dalsegno.StateSchema(version=2, migrations=[dalsegno.Rename("page", "text", since=2)])
+    with dalsegno.connect(store_url, schema=schema) as ds:
+        found = ds.threads.state("t", references=True)
+        assert set(found) == {"text", "scan"}
+        assert ds.threads.blob("t", found["text"]) == TEXT

@@ -33,10 +33,13 @@ def state(
     thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")],
     checkpoint: Annotated[str | None, typer.Option(metavar="ID", help="A checkpoint; the newest if not given.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
+    references: Annotated[
+        bool, typer.Option("--references", help="Show blob://… instead of texts of 32 KB and more.")
+    ] = False,
 ) -> None:
     """Show the state of a thread, channel by channel."""
     with frame.connect(thread) as ds:
-        tree = tree_at(ds, thread, checkpoint)
+        tree = tree_at(ds, thread, checkpoint, references=references)
         waiting = _waiting(ds, thread, checkpoint)
     if frame.out.as_json:
         frame.out.document(tree)

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 __all__ = ["events_at", "namespace_of", "tree_at"]
 
 
-def tree_at(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> dict[str, Any]:
+def tree_at(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None, *, references: bool = False) -> dict[str, Any]:
     """The state of a checkpoint, of whichever namespace; of the root graph's newest without an id.
 
     Raises:
         ThreadNotFound, CheckpointNotFound: there is nothing to show.
     """
     try:
-        return ds.threads.tree(thread, checkpoint_id=checkpoint)
+        return ds.threads.tree(thread, checkpoint_id=checkpoint, references=references)
     except CheckpointNotFound:
         ns = None if checkpoint is None else namespace_of(ds, thread, checkpoint)
         if not ns:
             raise
-        return ds.threads.tree(thread, checkpoint_id=checkpoint, ns=ns)
+        return ds.threads.tree(thread, checkpoint_id=checkpoint, ns=ns, references=references)
 
 
 def events_at(ds: dalsegno.Dalsegno, thread: str, *, after: int, limit: int, checkpoint: str | None) -> list[Event]:

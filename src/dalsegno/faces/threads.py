@@ -17,8 +17,10 @@ from dalsegno.faces.face import Face
 from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.services import inspect, reading, upkeep
+from dalsegno.services.blobs import blob_of
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
+from dalsegno.services.loading import Loaded
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope
 
@@ -127,23 +129,49 @@ class Threads(Face):
         """
         self._saver.copy_thread(source, target)
 
-    def state(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Any]:
+    def state(
+        self, thread_id: str, checkpoint_id: str | None = None, ns: str = "", *, references: bool = False
+    ) -> dict[str, Any]:
         """Values of a checkpoint's channels (the head's, without an id), LangGraph's own channels included.
+
+        Args:
+            thread_id: the thread.
+            checkpoint_id: a checkpoint of it.
+            ns: namespace of a subgraph.
+            references: do not read texts of 32 KB and more: `blob://…` stands for each, and for bytes or an array of
+                that size. `blob` fetches one.
 
         Raises:
             ThreadNotFound, CheckpointNotFound: there is nothing to show.
         """
-        found = self._saver.get_tuple(_config(thread_id, checkpoint_id, ns))
-        if found is None:
+        config = _config(thread_id, checkpoint_id, ns)
+        if references:
+            values = self._store.run(self._saver.referring(config), write=False)
+        else:
+            found = self._saver.get_tuple(config)
+            values = None if found is None else dict(found.checkpoint["channel_values"])
+        if values is None:
             self._missing(thread_id, checkpoint_id)
-        return dict(found.checkpoint["channel_values"])
+        return values
 
-    def tree(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Json]:
+    def tree(
+        self, thread_id: str, checkpoint_id: str | None = None, ns: str = "", *, references: bool = False
+    ) -> dict[str, Json]:
         """The same as JSON trees, as they are stored: nothing is decoded, so no type has to be registered."""
-        found = self._run(lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id))
+        found = self._run(lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id, references=references))
         if found is None:
             self._missing(thread_id, checkpoint_id)
         return found
+
+    def blob(self, thread_id: str, reference: str) -> str:
+        """The text that a `blob://` reference of a thread stands for; of bytes and arrays, their base64.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+            BlobNotFound: the thread has no such blob.
+            Misuse: it is no reference.
+        """
+        return self._run(lambda scope: blob_of(scope, thread_name(thread_id), reference))
 
     def checkpoints(
         self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
@@ -222,17 +250,32 @@ class Threads(Face):
         """Async face of `copy`."""
         await self._saver.acopy_thread(source, target)
 
-    async def astate(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Any]:
+    async def astate(
+        self, thread_id: str, checkpoint_id: str | None = None, ns: str = "", *, references: bool = False
+    ) -> dict[str, Any]:
         """Async face of `state`."""
-        found = await self._saver.aget_tuple(_config(thread_id, checkpoint_id, ns))
-        if found is None:
+        config = _config(thread_id, checkpoint_id, ns)
+        if references:
+            values = await self._store.arun(self._saver.referring(config), write=False)
+        else:
+            found = await self._saver.aget_tuple(config)
+            values = None if found is None else dict(found.checkpoint["channel_values"])
+        if values is None:
             await self.aget(thread_id)
             raise _absent(thread_id, checkpoint_id)
-        return dict(found.checkpoint["channel_values"])
+        return values
 
-    async def atree(self, thread_id: str, checkpoint_id: str | None = None, ns: str = "") -> dict[str, Json]:
+    async def ablob(self, thread_id: str, reference: str) -> str:
+        """Async face of `blob`."""
+        return await self._arun(lambda scope: blob_of(scope, thread_name(thread_id), reference))
+
+    async def atree(
+        self, thread_id: str, checkpoint_id: str | None = None, ns: str = "", *, references: bool = False
+    ) -> dict[str, Json]:
         """Async face of `tree`."""
-        found = await self._arun(lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id))
+        found = await self._arun(
+            lambda scope: _tree(scope, thread_name(thread_id), ns, checkpoint_id, references=references)
+        )
         if found is None:
             await self.aget(thread_id)
             raise _absent(thread_id, checkpoint_id)
@@ -284,9 +327,11 @@ def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
 
 
 @sound
-def _tree(scope: Scope, name: str, ns: str, checkpoint_id: str | None) -> Op[dict[str, Json] | None]:
+def _tree(
+    scope: Scope, name: str, ns: str, checkpoint_id: str | None, *, references: bool
+) -> Op[dict[str, Json] | None]:
     row = yield from reading.find(scope, name, ns, checkpoint_id, writes=False)
     if row is None:
         return None
-    loaded = yield from reading.contents([row])
+    loaded = yield from reading.contents([row], Loaded(references=references))
     return {channel: put_back(node, loaded.trees, loaded.blobs) for channel, node in row.state.items()}

@@ -433,6 +433,19 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
 
         return op
 
+    def referring(self, config: RunnableConfig) -> OpFactory[dict[str, Any] | None]:
+        """Read a checkpoint's values with `blob://` references in place of very long texts; for `ds.threads`."""
+        conf = conf_of(config)
+        thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
+        scope = self._scope()
+
+        @sound
+        def op() -> Op[dict[str, Any] | None]:
+            row = yield from reading.find(scope, thread, ns, conf.get("checkpoint_id") or None, writes=False)
+            return None if row is None else (yield from self._rebuilder.referring(row))
+
+        return op
+
     def _hand_out(
         self, config: RunnableConfig, found: Rebuilt | None, loop: PregelLoop | None
     ) -> CheckpointTuple | None:

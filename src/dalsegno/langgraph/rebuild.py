@@ -22,6 +22,7 @@ from dalsegno.contracts import Op
 from dalsegno.core import codec
 from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import elements_of, is_message, places_of, put_back
+from dalsegno.core.references import laid_open
 from dalsegno.core.schema import StateSchema
 from dalsegno.langgraph.config import config_of
 from dalsegno.langgraph.pending import TASKS
@@ -99,6 +100,15 @@ class Rebuilder:
                 out.append(row)
         return out
 
+    def referring(self, row: Row) -> Op[dict[str, Any]]:
+        """Values of a checkpoint's channels with references in place of blobs; private to the caller."""
+        loaded = yield from load(row.tenant, row.thread, row.state.values(), Loaded(references=True))
+        trees = {name: laid_open(put_back(node, loaded.trees, loaded.blobs)) for name, node in row.state.items()}
+        if self._is_older(row):
+            frame = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
+            return self._migrated(row, trees, frame)
+        return {name: codec.decode(tree) for name, tree in trees.items()}
+
     def history(self, row: Row, channels: Sequence[str]) -> Op[Mapping[str, DeltaChannelHistory]]:
         """Writes and seed of delta channels along the parents; statements grow with the chain's length / 256."""
         open_channels = set(channels)
@@ -164,7 +174,8 @@ class Rebuilder:
         checkpoint = read_frame(row.frame, row.shape, packed_id=row.id, created_at=row.created_at)
         migrated = self._is_older(row)
         if migrated:
-            checkpoint["channel_values"] = self._migrated(row, loaded, checkpoint)
+            trees = {name: put_back(node, loaded.trees, loaded.blobs) for name, node in row.state.items()}
+            checkpoint["channel_values"] = self._migrated(row, trees, checkpoint)
         else:
             checkpoint["channel_values"] = {
                 name: list(lists[name].objects) if name in lists else self._channel(row, node, loaded)
@@ -189,10 +200,9 @@ class Rebuilder:
         """Whether a state is of another version than the code's; an unstamped one counts as version 1."""
         return self._schema is not None and row.ns == "" and (row.version or 1) != self._schema.version
 
-    def _migrated(self, row: Row, loaded: Loaded, checkpoint: dict[str, Any]) -> dict[str, Any]:
+    def _migrated(self, row: Row, trees: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
         """The values of an older state, migrated as trees, so that a class may have changed its fields."""
         schema = cast("StateSchema", self._schema)
-        trees = {name: put_back(node, loaded.trees, loaded.blobs) for name, node in row.state.items()}
         new, renamed, dropped = schema.migrate(trees, row.version, trees=True)
         values = {name: codec.decode(tree) for name, tree in new.items()}
         if isinstance(values.get(TASKS), list):

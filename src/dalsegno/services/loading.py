@@ -19,6 +19,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import MAX_DEPTH, Place, Range, digest_of_pooled, needs_of, places_of, size_of
+from dalsegno.core.references import reference_to
 from dalsegno.errors import Damaged
 
 __all__ = ["ROUNDS", "Loaded", "json_text", "load", "merged"]
@@ -33,6 +34,8 @@ class Loaded:
     trees: dict[Place, Any] = field(default_factory=dict)
     bodies: dict[Place, bytes] = field(default_factory=dict)
     blobs: dict[bytes, str] = field(default_factory=dict)
+    references: bool = False
+    """Whether blobs are not read: a reference stands for each."""
 
 
 def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None = None) -> Op[Loaded]:
@@ -74,6 +77,9 @@ def load(tenant: int, thread: int, roots: Iterable[Any], loaded: Loaded | None =
 
 
 def _load_blobs(tenant: int, blobs: set[bytes], known: Loaded) -> Op[None]:
+    if known.references:
+        known.blobs.update((digest, reference_to(digest)) for digest in blobs)
+        return
     unknown = sorted(digest.hex() for digest in blobs - known.blobs.keys())
     if not unknown:
         return
