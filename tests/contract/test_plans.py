@@ -10,6 +10,8 @@ from dalsegno.stores.sqlite import SqliteStore
 from dalsegno.stores.statements import load_statements
 
 HOT = {
+    "action_find": "ds_actions_key (tenant=? AND key=?)",
+    "actions_named": "ds_actions_key (tenant=? AND key>? AND key<?)",
     "checkpoint_branch": "ds_checkpoints_id (tenant=? AND thread=? AND id=? AND ns=?)",
     "checkpoint_by_id": "ds_checkpoints_id (tenant=? AND thread=? AND id=? AND ns=?)",
     "checkpoint_head": "PRIMARY KEY (tenant=? AND thread=? AND ckpt=?)",

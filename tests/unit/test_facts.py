@@ -156,6 +156,10 @@ def test_a_percentage_has_one_value(value: str, spellings: list[str]) -> None:
         ("1/3", ["1/3", "三分之一"]),
         ("10x20", ["10x20", "10 × 20"]),
         ("2..4 hour", ["2-4小时", "2-4 hours", "2到4小时"]),
+        ("1 week", ["1周", "一周", "1 week", "one week"]),
+        ("3 free checked bag", ["3 free checked bags", "three free checked bags"]),
+        ("900 MW", ["900MW", "900 MW", "900兆瓦"]),
+        ("1.5 hour", ["一个半小时", "1.5小时", "1.5 hours"]),
         ("0.5 hour", ["半小时", "half an hour", "half-hour", "半个小时"]),
     ],
 )
@@ -209,6 +213,8 @@ def test_a_quantity_has_one_value(value: str, spellings: list[str]) -> None:
         (Kind.PHONE, "call (555) 123-4567", "5551234567"),
         (Kind.PHONE, "call +1 555-123-4567", "5551234567"),
         (Kind.PHONE, "+44 20 7946 0958", "+442079460958"),
+        (Kind.PHONE, "电话01067132536", "01067132536"),
+        (Kind.PHONE, "电话是123-456-7890。", "1234567890"),
         (Kind.PHONE, "客服400-123-4567", "4001234567"),
         (Kind.PATH, "in /etc/hosts now", "/etc/hosts"),
         (Kind.PATH, "见/data/合同/2024年/a.pdf里的", "/data/合同/2024年/a.pdf"),
@@ -301,6 +307,12 @@ NEITHER = [
     "我会不会迟到呢？",
     "请在周五前提交",
     "他有机会完成",
+    "### Insurance:\n- Yes\n- Bags",
+    "Tell me the amount that will be charged to your card.",
+    "Of course.",
+    "没问题，周边有酒店。",
+    "我有空一定得去看看",
+    "我们已将您的建议转达给董事会",
 ]
 
 
@@ -335,7 +347,7 @@ def test_facts_inside_a_wording_are_listed_as_well() -> None:
     [
         "and/or", "he/she", "24/7", "km/h", "yes/no/maybe", "价格/数量/日期",
         "an hour ago we met", "one of the two", "一个人一起去看一下", "万一下雨", "十分感谢", "三里屯和五道口", "百度和千岛湖",
-        "you may go", "march on", "第一次见面", "统一思想",
+        "you may go", "march on", "第一次见面", "统一思想", "告诉我一下周边有什么", "以下周期",
         "node.js is fine", "UTF-8", "B2B", "the boys' toys and the girls' hats", "don't can't won't",
         '{"name": "Mia", "tags": ["a", "b"], "deep": {"x": "y"}}', "{'a': 'b', 'c': ['d']}",
         "1. First\n2. Second\n3) Third", "反馈：1）很好；2）很快",
@@ -387,6 +399,20 @@ def test_offsets_are_those_of_the_original_text(text: str) -> None:
     facts = facts_in(text)
     assert facts
     assert all(text[fact.start : fact.end] == fact.text for fact in facts)
+
+
+def test_a_quote_of_nothing_but_an_atom_is_the_atom() -> None:
+    assert [fact.kind for fact in facts_in('see "M05KNL" and `src/app.py`')] == [Kind.ID, Kind.PATH]
+
+
+def test_years_in_a_list_are_years_after_one_that_is_dated() -> None:
+    assert values("in fiscal 2019, 2018, and 2017, respectively", Kind.DATE) == ["2019", "2018", "2017"]
+    assert values("2018, 2017 of them", Kind.DATE) == []
+
+
+def test_a_small_number_after_a_noun_only_counts() -> None:
+    assert values("Flight 1 and Option 2", Kind.ID) == []
+    assert values("Section 4 and page 12", Kind.ID) == ["4", "12"]
 
 
 def test_nothing_is_found_in_nothing() -> None:

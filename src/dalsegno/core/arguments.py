@@ -27,6 +27,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from dalsegno.core import codec
+from dalsegno.core.chain import framed
 from dalsegno.core.tree import MAX_DEPTH, Json, canonical, stored_order
 from dalsegno.errors import Misuse, NotCanonical, NotSerializable
 
@@ -80,8 +81,7 @@ def key_of(tenant: str, thread: str, call: Call) -> bytes:
         None if call.scope is ActionScope.KEY else canonical(call.arguments),
         None if call.recipient is None else canonical(call.recipient),
     ]
-    framed = b"".join(b"-" if part is None else b"+%d:" % len(part) + part for part in parts)
-    return hashlib.sha256(framed).digest()
+    return hashlib.sha256(framed(parts)).digest()
 
 
 def _bytes(text: str) -> bytes:

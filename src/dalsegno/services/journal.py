@@ -34,7 +34,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
-__all__ = ["NewEvent", "append", "read", "search"]
+__all__ = ["NewEvent", "append", "read", "search", "write"]
 
 _ALL = 2**62
 _CANDIDATES = 400
@@ -46,7 +46,7 @@ class NewEvent:
     """An event to write directly.
 
     Attributes:
-        kind: one of `core.journal.DIRECT`.
+        kind: one of `core.journal.DIRECT`, or `action` for the ledger.
         author: who says so, one line.
         tree: encoded payload.
         text: what search finds it by.
@@ -116,6 +116,11 @@ def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool,
         msg = f"events of kind {wrong[0]!r} come from the state; write one of {', '.join(sorted(DIRECT))}"
         raise Misuse(msg)
     row = yield from lock_thread(scope, name, create=create, fence=fence)
+    return (yield from write(row, events))
+
+
+def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
+    """Write events of any kind to a thread that is locked, and its counters; returns their numbers."""
     branch, ckpt = yield from _head(row)
     plan = Plan()
     lifted = [lift(event.tree, plan) for event in events]

@@ -32,6 +32,7 @@ _WIPES = (
     "wipe_writes",
     "wipe_checkpoints",
     "wipe_events",
+    "wipe_actions",
     "wipe_summaries",
     "wipe_items",
     "wipe_branches",

@@ -102,7 +102,7 @@ _WHICH = {
 }
 _HAN_WEEKDAY = re.compile(r"(?:周|星期|礼拜|週)(?P<d>[一二三四五六日天末])(?![年期])")
 _HAN_WHICH = re.compile(
-    r"(?P<w>[上下本这這][上下]?)(?P<c>[个個])?(?P<u>周|星期|礼拜|週|月|季度|财年|年度)(?![一二三四五六日天末])"
+    r"(?P<w>[上下本这這][上下]?)(?P<c>[个個])?(?P<u>周|星期|礼拜|週|月|季度|财年|年度)(?![一二三四五六日天末边围遭刊])"
 )
 _UNIT_NAMES = {
     "周": "week",
@@ -150,6 +150,8 @@ _WHICH_WORD = re.compile(r"(?<![a-z0-9_])(?P<w>next|last|this|coming|following|p
 _DAY_AFTER = re.compile(r"day\s(?:after\stomorrow|before\syesterday)(?![a-z])")
 _BEFORE_SHORT_DAY = re.compile(r"(?:\bon |\bby |\(|\bnext |\blast |\bthis )\Z")
 _AFTER_SHORT_DAY = re.compile(r"\.?,?\s(?:[0-9]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+_JOINED = {"下": "一以之如余", "上": "以之如晚早", "本": "基根日资成"}
+"""Characters with which the word for next, last or this is another word."""
 _SAME = {"coming": "next", "following": "next", "previous": "last", "each": "every"}
 
 
@@ -269,7 +271,8 @@ def _han_relative(text: str) -> Iterator[tuple[int, int, str]]:
         which = _WHICH.get(text[begin:start], "") if begin < start else ""
         yield begin if which else found.start(), found.end(), f"{which} {_WEEKDAYS[found['d']]}".strip()
     for found in _HAN_WHICH.finditer(text):
-        if found["w"] in _WHICH and (found["u"] != "年度" or not found["c"]):
+        joined = bool(found.start()) and text[found.start() - 1] in _JOINED.get(found["w"], "")
+        if found["w"] in _WHICH and not joined and (found["u"] != "年度" or not found["c"]):
             yield *found.span(), f"{_WHICH[found['w']]} {_UNIT_NAMES[found['u']]}"
     for found in _HAN_DAY.finditer(text):
         yield *found.span(), _HAN_RELATIVE[found[0]]

@@ -66,6 +66,7 @@ VERSION_WORDS = frozenset(
 
 _NOUNS = (
     ID_WORDS
+    | NUMBERED_WORDS
     | MONEY_WORDS
     | VERSION_WORDS
     | frozenset(

@@ -47,6 +47,7 @@ _MODIFIED = re.compile(r"\s(?P<m>[a-z]+(?:-[a-z]+)?(?:\s[a-z]+)?)\s(?P<n>[a-z]{3
 _NOUN = re.compile(r"[a-z]{3,}")
 _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
+_NO_WEEKS = frozenset(("周边", "周围", "周到", "周全"))
 _WORD_MAGNITUDES = frozenset(("thousand", "million", "billion", "trillion", "k"))
 
 
@@ -223,10 +224,8 @@ def _unit(low: str, after: _After, *, attached: bool) -> tuple[int, str] | None:
         return None
     if not word[0].isascii() or word[0] == "°":
         table = UNITS if word[0] == "°" else HAN_UNITS
-        return next(
-            ((after.word_start + n, table[word[:n]]) for n in range(min(5, len(word)), 0, -1) if word[:n] in table),
-            None,
-        )
+        sizes = range(0 if word[:2] in _NO_WEEKS else min(5, len(word)), 0, -1)
+        return next(((after.word_start + size, table[word[:size]]) for size in sizes if word[:size] in table), None)
     if attached:
         name = ATTACHED.get(word)
         return (after.word_end, name) if name else None

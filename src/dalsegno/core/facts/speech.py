@@ -56,7 +56,7 @@ _PASSIVE = re.compile(
     rf"you(?:'ll|\swill|\sshall)\s(?:receive|(?:not\s)?be\s(?:{_DEED}))\b|(?:will|shall)\s(?:not\s|also\s|now\s)?be\s(?:{_DEED})\b"
 )
 _HYPOTHETICAL = re.compile(
-    r"\b(?:if|whether|unless|where|which|when|once|before|after|until|in\scase|not\ssure)\s[^,;:]*\Z"
+    r"\b(?:that|which|who|what|as)\s\Z|\b(?:if|whether|unless|where|which|when|once|before|after|until|in\scase|not\ssure)\s[^,;:]*\Z"
 )
 
 _ASSENT = re.compile(
@@ -82,7 +82,7 @@ _ADJECTIVE = re.compile(r"\b(?:be|the|an|any|all|of|for|get|gets|getting|not|yet
 _HAN_DEEDS = "整处安做写准跟负搞联修对弄推改补提出更发查拉组排完设测梳调协统收约订办给通同落评优确编起画部帮跑"
 _HAN_WILL = re.compile(
     rf"[我咱本](?:方|司|公司|人|们)?(?:这边|这里|自己)?(?:[^，。！？；\n、我你您]{{0,10}}?)(?:(?<!不)(?<!机)会(?![不更觉想认议员很是说用有计遇被让因])"
-    rf"|(?<!已)(?<!已经)将(?!来|军|就)|一定(?!是|程|会更)|(?<!以)保证|承诺|答应|负责(?!人)|马上|立刻|尽快|立即|这就|绝不会|不会再"
+    rf"|(?<!已)(?<!已经)将(?!来|军|就)|一定(?![是程得要很不有能]|会更)|(?<!以)保证|承诺|答应|负责(?!人)|马上|立刻|尽快|立即|这就|绝不会|不会再"
     rf"|(?:来|去|先|再|继续|今天|明天|晚上|周[一二三四五六日末])(?=[{_HAN_DEEDS}]))"
 )
 _HAN_DONE = "|".join(
@@ -110,7 +110,7 @@ _HAN_ASSENT = re.compile(
     r"|(?:(?<=审)[批核计]|(?<=评)审|(?<=验)收|(?<=申)请)(?:已经?|都)?通过|(?<=说)定了|(?<=就)定了|(?<=一)言为定|(?<=成)交)"
 )
 _HAN_AT_START = re.compile(
-    r"[\s“\"*>-]*(?:@\S{1,16}\s?)?(?:没问题|没意见|可以|行|好|好的|嗯|对|是的|收到)?[，,。！!\s]{0,2}(?:没问题|没意见|可以，就|行，就|就按|同意|赞同|通过|批准|确认(?=[。，！!]|\Z)|支持(?=[。，！!]|\Z))"
+    r"[\s“\"*>-]*(?:@\S{1,16}\s?)?(?:没问题|没意见|可以|行|好|好的|嗯|对|是的|收到)?[，,。！!\s]{0,2}(?:(?:没问题|没意见)(?=[。！!]|\Z)|可以，就|行，就|就按|同意|赞同|通过|批准|确认(?=[。，！!]|\Z)|支持(?=[。，！!]|\Z))"
 )
 _HAN_DENIAL = re.compile(
     r"(?:不|没|未|无|拒绝|反对|别|暂缓|尚|勿|难以|如果|假如|要是|若|一旦|等|待|(?<!已)经|需|须|请|是否|能否|可否|要不要|希望|申请|争取|获得|得到|征得|除非|只有|取得|谁|哪|什么|怎么|的话|需要|向)[^，。！？；\n]{0,10}\Z"
@@ -198,7 +198,7 @@ def _in_sentence(reading: Reading, start: int, end: int, triggers: list[int]) ->
         and low[start] in _FIRSTS
         and (head := _AT_START.match(low, start, end) or _HAN_AT_START.match(low, start, end))
     ):
-        approves = not _HAN_UNDONE.match(low, head.end(), end)
+        approves = not _HAN_UNDONE.match(low, head.end(), end) and not _is_entry(low, start, end)
     for at in triggers:
         if not commits:
             commits = _commits(low, start, at, end)
@@ -212,6 +212,11 @@ def _in_sentence(reading: Reading, start: int, end: int, triggers: list[int]) ->
             yield start, end, Kind.COMMITMENT, value
         if approves:
             yield start, end, Kind.APPROVAL, value
+
+
+def _is_entry(low: str, start: int, end: int) -> bool:
+    """Whether a sentence is the one word of an item of a list: `- Yes` under a heading states a value."""
+    return low[max(0, start - 2) : start] in ("- ", "* ", "• ") and " " not in low[start:end]
 
 
 _FIRSTS = frozenset("cagpdyo@没可行好嗯对是收就同通批确支赞")

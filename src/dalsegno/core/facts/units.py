@@ -165,7 +165,7 @@ HAN_UNITS |= {name: name for name in (*_MEASURE_WORDS, "分", "道题", "道菜"
 """Units in Chinese characters and their canonical names."""
 
 ARTICLE_UNITS = frozenset(
-    (*_MEASURE_WORDS, "分", "度", "晚", "星", "平", "寸", "周", "位", "名", "人", "次", "回", "遍", "日", "升")
+    (*_MEASURE_WORDS, "分", "度", "晚", "星", "平", "寸", "位", "名", "人", "次", "回", "遍", "日", "升")
 )
 """Measure words before which `一` is an article, or a part of another word."""
 

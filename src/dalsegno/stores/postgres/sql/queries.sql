@@ -360,6 +360,65 @@ FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
 SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts FROM ds_summaries
 WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY summary;
 
+-- name: action_find
+SELECT key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, holder, lease_until, approval,
+       result, error, created_at, updated_at, started_at, ended_at
+FROM ds_actions WHERE tenant = %(tenant)s AND thread = %(thread)s AND key = %(key)s;
+
+-- name: action_add
+INSERT INTO ds_actions
+  (tenant, thread, key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, created_at,
+   updated_at)
+VALUES
+  (%(tenant)s, %(thread)s, %(key)s, %(name)s, %(kind)s, %(scope)s, %(anchor)s, %(recipient)s, %(arguments)s, %(state)s, %(version)s, 0, 0, %(created_at)s,
+   %(created_at)s);
+
+-- name: action_save
+UPDATE ds_actions
+SET state = %(state)s, version = %(version)s, attempts = %(attempts)s, fence = %(fence)s, holder = %(holder)s,
+    lease_until = %(lease_until)s, approval = %(approval)s, result = %(result)s, error = %(error)s, updated_at = %(updated_at)s,
+    started_at = %(started_at)s, ended_at = %(ended_at)s
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND key = %(key)s;
+
+-- name: actions_named
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_actions a
+JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
+WHERE a.tenant = %(tenant)s AND a.key >= %(low)s AND a.key <= %(high)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+ORDER BY a.key LIMIT 2;
+
+-- name: actions_page
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_actions a
+JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
+WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(thread)s::text IS NULL OR t.name = %(thread)s)
+  AND (%(state)s::text IS NULL OR a.state = %(state)s)
+ORDER BY a.created_at, a.key
+LIMIT %(limit)s;
+
+-- name: audit_add
+INSERT INTO ds_audit (tenant, thread, seq, at, digest, hash, body)
+VALUES (%(tenant)s, %(thread)s, %(seq)s, %(at)s, %(digest)s, %(hash)s, %(body)s);
+
+-- name: audit_head
+SELECT seq, hash FROM ds_audit_heads WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: audit_head_save
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash) VALUES (%(tenant)s, %(thread)s, %(seq)s, %(hash)s)
+ON CONFLICT (tenant, thread) DO UPDATE SET seq = excluded.seq, hash = excluded.hash;
+
+-- name: audit_heads
+SELECT thread, seq, hash FROM ds_audit_heads WHERE tenant = %(tenant)s ORDER BY thread;
+
+-- name: audit_page
+SELECT thread, seq, at, body, digest, hash FROM ds_audit
+WHERE tenant = %(tenant)s AND (thread, seq) > (%(thread)s, %(seq)s)
+ORDER BY thread, seq
+LIMIT %(limit)s;
+
 -- name: wipe_items
 DELETE FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
@@ -374,6 +433,9 @@ DELETE FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: wipe_summaries
 DELETE FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_actions
+DELETE FROM ds_actions WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: wipe_branches
 DELETE FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s;
@@ -441,6 +503,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_checkpoints x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found

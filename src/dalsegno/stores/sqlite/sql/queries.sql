@@ -342,6 +342,65 @@ FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
 SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts FROM ds_summaries
 WHERE tenant = :tenant AND thread = :thread ORDER BY summary;
 
+-- name: action_find
+SELECT key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, holder, lease_until, approval,
+       result, error, created_at, updated_at, started_at, ended_at
+FROM ds_actions WHERE tenant = :tenant AND thread = :thread AND key = :key;
+
+-- name: action_add
+INSERT INTO ds_actions
+  (tenant, thread, key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, created_at,
+   updated_at)
+VALUES
+  (:tenant, :thread, :key, :name, :kind, :scope, :anchor, :recipient, :arguments, :state, :version, 0, 0, :created_at,
+   :created_at);
+
+-- name: action_save
+UPDATE ds_actions
+SET state = :state, version = :version, attempts = :attempts, fence = :fence, holder = :holder,
+    lease_until = :lease_until, approval = :approval, result = :result, error = :error, updated_at = :updated_at,
+    started_at = :started_at, ended_at = :ended_at
+WHERE tenant = :tenant AND thread = :thread AND key = :key;
+
+-- name: actions_named
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_actions a
+JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
+WHERE a.tenant = :tenant AND a.key >= :low AND a.key <= :high
+  AND (:owner IS NULL OR t.owner = :owner)
+ORDER BY a.key LIMIT 2;
+
+-- name: actions_page
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_actions a
+JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
+WHERE a.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:thread IS NULL OR t.name = :thread)
+  AND (:state IS NULL OR a.state = :state)
+ORDER BY a.created_at, a.key
+LIMIT :limit;
+
+-- name: audit_add
+INSERT INTO ds_audit (tenant, thread, seq, at, digest, hash, body)
+VALUES (:tenant, :thread, :seq, :at, :digest, :hash, :body);
+
+-- name: audit_head
+SELECT seq, hash FROM ds_audit_heads WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_head_save
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash) VALUES (:tenant, :thread, :seq, :hash)
+ON CONFLICT (tenant, thread) DO UPDATE SET seq = excluded.seq, hash = excluded.hash;
+
+-- name: audit_heads
+SELECT thread, seq, hash FROM ds_audit_heads WHERE tenant = :tenant ORDER BY thread;
+
+-- name: audit_page
+SELECT thread, seq, at, body, digest, hash FROM ds_audit
+WHERE tenant = :tenant AND (thread, seq) > (:thread, :seq)
+ORDER BY thread, seq
+LIMIT :limit;
+
 -- name: wipe_items
 DELETE FROM ds_items WHERE tenant = :tenant AND thread = :thread;
 
@@ -356,6 +415,9 @@ DELETE FROM ds_events WHERE tenant = :tenant AND thread = :thread;
 
 -- name: wipe_summaries
 DELETE FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_actions
+DELETE FROM ds_actions WHERE tenant = :tenant AND thread = :thread;
 
 -- name: wipe_branches
 DELETE FROM ds_branches WHERE tenant = :tenant AND thread = :thread;
@@ -423,6 +485,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_checkpoints x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
