@@ -193,11 +193,7 @@ class Requests:
             task=task_id,
             path=task_path,
             writes=[
-                (
-                    WRITES_IDX_MAP.get(channel, place),
-                    cast("Any", codec.encode(channel, "write")),
-                    lift_value(codec.encode(_kept(value), f"writes.{channel}"), plan),
-                )
+                _write(WRITES_IDX_MAP.get(channel, place), channel, value, plan)
                 for place, (channel, value) in enumerate(writes)
             ],
             plan=plan,
@@ -275,6 +271,12 @@ def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:
         return before is None and isinstance(value, list)
     has = {getattr(item, "id", None) for item in value} if isinstance(value, list) else set()
     return any(getattr(item, "id", None) not in has for item in before.objects)
+
+
+def _write(slot: int, channel: str, value: Any, plan: Plan) -> tuple[int, str, Any]:
+    """A pending write. What a later one may replace (a question, an answer, an error) has no part that stands apart."""
+    tree = codec.encode(_kept(value), f"writes.{channel}")
+    return slot, cast("str", codec.encode(channel, "write")), tree if slot < 0 else lift_value(tree, plan)
 
 
 def _kept(value: Any) -> Any:

@@ -18,7 +18,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -315,6 +315,14 @@ class PostgresStore:
             )
             found = self._apools[id(running)] = _Loop(self, pool, running)
             await pool.open()
+            try:
+                with self._boundary():
+                    await pool.wait(timeout=_CONNECT_SECONDS)  # who asked sooner would make it open a second session
+            except errors.StoreUnavailable:
+                if self._apools.get(id(running)) is found:
+                    del self._apools[id(running)]
+                await found.close()
+                raise
         return found
 
     def _reap(self) -> None:
@@ -394,7 +402,11 @@ async def _closed_in_the_end(pool: _AsyncPool) -> None:
     try:
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
-        await pool.close()
+        idle = list(pool._pool)  # noqa: SLF001 - closing ends at the first worker that was cancelled
+        with suppress(asyncio.CancelledError):
+            await pool.close()
+        for connection in idle:
+            await connection.close()
         raise
 
 
