@@ -456,3 +456,19 @@ async def test_an_author_is_known_however_late_the_writes_are_stored(ads, call, 
     assert [event.author for event in await call(ads.journal, "read", "t")] == ["user", "writer", "editor"]
     assert not saver._requests._authors._written  # nothing stays behind
     assert not saver._steps._runs
+
+
+class Thread(list[Any]):
+    """A list of a class of its own."""
+
+
+def test_a_list_of_a_class_of_its_own_is_stored_as_any_value(ds, put):
+    dalsegno.register(Thread)
+    first = put(ds, "t", thread=Thread([HumanMessage("hello", id="1")]))
+    put(ds, "t", first, thread=Thread([AIMessage("hello " * 100, id="2")]), messages=[HumanMessage("hi", id="3")])
+    ds.checkpointer._memo.forget("t")
+    found = ds.checkpointer.get_tuple(CONFIG).checkpoint["channel_values"]["thread"]
+    assert type(found) is Thread
+    assert [message.id for message in found] == ["2"]
+    assert told(ds) == [("message", "user", "hi")]
+    assert ds.threads.check().clean

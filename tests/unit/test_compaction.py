@@ -27,7 +27,7 @@ from dalsegno.core.pieces import Piece
 from dalsegno.core.summary import Summary, numbers_in
 from dalsegno.core.tokens import conservative
 from dalsegno.errors import Damaged, Misuse
-from dalsegno.langgraph.compaction import acompact, compact, render_summary
+from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.turns import turn_of
 
 
@@ -298,3 +298,17 @@ def test_a_summarizer_sees_all_of_it_in_pieces_under_its_budget() -> None:
 def test_a_time_that_is_none_is_refused() -> None:
     with pytest.raises(Misuse, match="time"):
         compact(chat(24), timeout=timedelta(0))
+
+
+def test_a_node_reads_no_summary_while_nothing_can_be_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(tree: object) -> Summary:
+        raise AssertionError
+
+    monkeypatch.setattr(Summary, "from_json", read)
+    assert compaction_node().invoke({"messages": chat(20), "summary": {"large": True}}, {}) == {}
+    with pytest.raises(AssertionError):
+        compaction_node().invoke({"messages": chat(21), "summary": {"large": True}}, {})
+    with pytest.raises(AssertionError):  # the summary may be what makes it too much
+        compaction_node(CompactionPolicy(max_tokens=3000)).invoke(
+            {"messages": chat(20), "summary": {"large": True}}, {}
+        )

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 from dalsegno.contracts import Summarizer, TokenCounter
-from dalsegno.core.compaction import CompactionPolicy, Kept, Prepared, Settled, Turn, prepare
+from dalsegno.core.compaction import CompactionPolicy, Kept, Prepared, Settled, Turn, prepare, triggers
 from dalsegno.core.journal import Event
 from dalsegno.core.rendering import render
 from dalsegno.core.summary import Summary
@@ -25,6 +25,10 @@ from dalsegno.langgraph.turns import Pending, turns_of, with_numbers
 from dalsegno.services.compaction import Writing, acarry_out, carry_out
 
 __all__ = ["Compacted", "Compaction", "How", "acompact", "compact", "render_summary", "summary_of"]
+
+
+_FRAME_TOKENS = 500
+"""More than the words around a summary ever cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,13 @@ class Compaction:
         """The messages as turns, numbered by their events where there are any."""
         turns = turns_of(messages, self.count, self._pending)
         return turns if events is None else with_numbers(turns, events)
+
+    def quiet(self, messages: Sequence[Any], other_tokens: int = 0) -> bool:
+        """Whether nothing can be due, whatever the summary says; told without reading it, for most calls are so."""
+        policy = self.policy
+        tokens = other_tokens + sum(turn.tokens for turn in self.turns(messages))
+        most = tokens + policy.digest_tokens + policy.fact_tokens + _FRAME_TOKENS
+        return not triggers(policy, messages=len(messages), tokens=most)
 
     def due(
         self,

@@ -18,7 +18,6 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.types import Overwrite
 
 from dalsegno.core.compaction import CompactionPolicy
-from dalsegno.core.summary import Summary
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, How, acompact, compact, render_summary, summary_of
 from dalsegno.langgraph.originals import (
@@ -88,7 +87,10 @@ def compaction_node(
     other = work.other_tokens(system, tools)
 
     def node(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        messages, summary = _read(state, messages_key, summary_key)
+        messages, value = _read(state, messages_key, summary_key)
+        if work.quiet(messages, other):
+            return {}
+        summary = summary_of(value)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = originals(ds, thread_of(config), summary, work.lacks(messages, due))
@@ -99,7 +101,10 @@ def compaction_node(
         return update
 
     async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        messages, summary = _read(state, messages_key, summary_key)
+        messages, value = _read(state, messages_key, summary_key)
+        if work.quiet(messages, other):
+            return {}
+        summary = summary_of(value)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = await aoriginals(ds, thread_of(config), summary, work.lacks(messages, due))
@@ -112,7 +117,7 @@ def compaction_node(
     return RunnableLambda(node, afunc=anode, name="compact")
 
 
-def _read(state: Any, messages_key: str, summary_key: str) -> tuple[list[Any], Summary]:
+def _read(state: Any, messages_key: str, summary_key: str) -> tuple[list[Any], Any]:
     """Messages and summary of a state that is a mapping or an object with fields."""
     fields = state if isinstance(state, Mapping) else vars(state) if hasattr(state, "__dict__") else None
     messages = None if fields is None else fields.get(messages_key)
@@ -121,7 +126,7 @@ def _read(state: Any, messages_key: str, summary_key: str) -> tuple[list[Any], S
             f"the state has no list of messages in {messages_key!r}; name the channel with messages_key, and give the "
             "node a state that has it."
         )
-    return list(messages), summary_of(fields.get(summary_key))
+    return list(messages), fields.get(summary_key)
 
 
 def _update(done: Compacted, messages_key: str, summary_key: str, removal: Removal) -> dict[str, Any]:

@@ -59,10 +59,14 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         self._ds = ds
         self._work = Compaction(policy, **how)
         self._other_tokens = 0
+        self._last: tuple[Any, str] = (None, "")
 
     def before_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
         """Take out what is due."""
-        messages, summary = state["messages"], summary_of(state.get("summary"))
+        messages = state["messages"]
+        if self._work.quiet(messages, self._other_tokens):
+            return None
+        summary = summary_of(state.get("summary"))
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
             events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
@@ -73,7 +77,10 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
 
     async def abefore_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
         """Async face of `before_model`."""
-        messages, summary = state["messages"], summary_of(state.get("summary"))
+        messages = state["messages"]
+        if self._work.quiet(messages, self._other_tokens):
+            return None
+        summary = summary_of(state.get("summary"))
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
             events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
@@ -94,13 +101,20 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         """Async face of `wrap_model_call`."""
         return await handler(self._shown(request))
 
+    def _record(self, value: Any) -> str:
+        """The summary as it is shown; made once for each, since most calls show the same."""
+        seen, record = self._last
+        if seen is not value:
+            record = render_summary(value, self._work.policy.fact_tokens)
+            self._last = (value, record)
+        return record
+
     def _shown(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         system = request.system_message
         self._other_tokens = self._work.other_tokens(
             "" if system is None else system.text, [_schema(tool) for tool in request.tools]
         )
-        value: Any = request.state.get("summary")
-        record = render_summary(value, self._work.policy.fact_tokens)
+        record = self._record(request.state.get("summary"))
         if not record:
             return request
         return request.override(system_message=_with(system, record))

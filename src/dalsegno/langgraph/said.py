@@ -14,8 +14,8 @@ __all__ = ["has_messages", "said_of", "text_of_value"]
 
 
 def has_messages(value: Any) -> bool:
-    """Whether a channel's value is a list with messages."""
-    return isinstance(value, list) and any(isinstance(item, BaseMessage) for item in value)
+    """Whether a channel's value is a list with messages; one of a class of its own is stored whole, without places."""
+    return type(value) is list and any(isinstance(item, BaseMessage) for item in value)
 
 
 def said_of(message: Any, node: str | None) -> Said | None:

@@ -34,6 +34,7 @@ _Found = tuple[int, int, Kind, str]
 _MAX_DIGITS = 40
 _SCALE_WORDS = frozenset(("hundred", "thousand", "million", "billion", "trillion", "dozen"))
 _SHORT = 2
+_ZEROS = frozenset("零〇○")
 _ASCII_DIGITS = frozenset("0123456789")
 _LONG = 8
 _DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
@@ -230,7 +231,7 @@ def _is_long(numeral: str) -> bool:
 
 def _han_figure(low: str, start: int, end: int, numeral: str) -> _Found | None:
     before = low[start - 1] if start else " "
-    if before in "第周期拜初" or before in _POWERS:
+    if before in "第周期拜初" or before in _POWERS or numeral in _ZEROS:
         return None
     number = chinese(numeral)
     if number is None:

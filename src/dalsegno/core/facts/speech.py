@@ -4,7 +4,7 @@ Rules of this module:
 
 * A commitment is the speaker's own word about what will be done: `I will refund $50`, `we'll send it by Friday`, `you
   will receive …`, `我们会在周五前退款`, `我来处理`, `款项将于3个工作日内退回`. Needs, guesses and announcements of
-  the talk itself (`I'll need your id`, `I'll start with`) are none.
+  the talk itself (`I'll need your id`, `we'll go back to`) are none.
 * An approval is an assent that lets something happen: `I approve`, `yes, go ahead`, `Confirmed.`, `我同意`,
   `请按此执行`, or the report of one (`Alice approved the budget`). A bare acknowledgement (`ok`, `好的`) is none.
 * A question is neither. A negated or conditional assent (`I do not approve`, `once you approve`, `不同意`,
@@ -44,6 +44,7 @@ _NO_DEEDS = frozenset(
         "imagine bet wonder believe suppose feel get become find miss"
     )
 )
+_ANNOUNCING = frozenset(("to", "back", "on", "over", "through", "into"))
 _BE = frozenset(["there", "back", "responsible", "sure", "refunded", "credited", "available", "using", "sending"])
 _PLEDGE = re.compile(
     r"(?:i|we)(?:'ve|\shave)?\s(?:hereby\s|solemnly\s)?(?:promised?|commit(?:ted)?|guaranteed?|undertake|pledged?|agreed?)\sto\b|(?:i|we)\s(?:hereby\s)?(?:promise|guarantee)\b"
@@ -69,19 +70,28 @@ _ASSENT = re.compile(
     r"|(?:i|we)(?:'d|\swould)\slike\s(?:you\s)?to\s(?:proceed|go\sahead)\b|(?:i|we)\swant\s(?:you\s)?to\s(?:proceed|go\sahead)\b"
     r"|(?:please|you\s(?:can|may)|let's|then|yes|okay|ok|sure)[,.]?\s(?:go\sahead|proceed)\b(?!\s(?:and\s)?(?:provide|share|tell|give))"
 )
+_FITS = (
+    r"(?:it|that|this|everything|those|they)(?:\s[a-z]+)?(?:(?:'s|\sis|\sare|\slooks?|\ssounds?|\s(?:would|will)\sbe)\s(?:all\s)?"
+    r"(?:correct|right|fine|good|ok|okay|perfect|great|accurate|acceptable)|\s(?:works|will\swork|would\swork|will\sdo|sounds|looks)\b)"
+)
 _AT_START = re.compile(
-    r"[\s\"'*>_-]*(?:confirmed(?=[\s.,!:;]|\Z)|agreed(?=[\s.,!:;]|\Z)|approved(?=[\s.,!:;]|\Z)|accepted(?=[.,!:;]|\Z)|granted(?=[.,!:;]|\Z)|(?:go\sahead|proceed)\b(?!\s(?:and\s)?(?:provide|share|tell|give))|deal[.!]"
-    r"|(?:yes|yep|yeah|yup)[.!,]*\Z|(?:yes|yep|yeah|yup|absolutely|certainly|of\scourse)[.!,]*(?:\s(?:please|i\s(?:do|confirm|agree|approve|accept|would\slike\sto\s(?:proceed|go)|want\sto\s(?:proceed|go))|i'd\slike\sto\s(?:proceed|go)|"
-    r"that\s?(?:'s|\sis|\sworks|\swould|\swill)|that|go\b|proceed|do\b|book|cancel|send|you\s(?:can|may)|let's|it\sis|it's)))"
+    r"[\s\"'*>_-]*(?:(?:confirmed|agreed|approved)(?=[\s.,!:;]|\Z)|(?:accepted|granted)(?=[.,!:;]|\Z)|deal[.!]"
+    r"|(?:go\sahead|proceed)\b(?!\s(?:and\s)?(?:provide|share|tell|give))|(?:yes|yep|yeah|yup)[.!,]*\Z"
+    r"|(?:yes|yep|yeah|yup|absolutely|certainly|of\scourse)[.!,]*\s(?:please|i\s(?:do|confirm|agree|approve|accept)\b"
+    r"|i(?:'d|\swould)\slike\sto\s(?:proceed|go)|i\swant\sto\s(?:proceed|go)|go\b|proceed|do\s(?:it|that|so)|book|cancel|send|you\s(?:can|may)"
+    rf"|let's|{_FITS}))"
 )
 _NEAR_DENIAL = re.compile(
     r"(?:\bnot|n't|\bnever|\bcannot|\bwithout|\bunless|\bif|\bonce|\bwhen|\buntil|\bbefore|\bafter|\bwhether|\bin\scase|\bassuming|\bprovided|\bshould|\bcould|\bhow|\bwhat|\bwhich)\s(?:[^,;:]{0,60}\s)?\Z"
 )
-_ADJECTIVE = re.compile(r"\b(?:be|the|an|any|all|of|for|get|gets|getting|not|yet|is\snot|and|or|to)\s(?:[a-z]+ly\s)?\Z")
+_ADJECTIVE = re.compile(
+    r"\b(?:be|the|an|any|all|of|for|get|gets|getting|not|yet|is\snot|and|or|to|(?:that|which|who)\s(?:is|are|was|were))"
+    r"\s(?:[a-z]+ly\s)?\Z"
+)
 
 _HAN_DEEDS = "整处安做写准跟负搞联修对弄推改补提出更发查拉组排完设测梳调协统收约订办给通同落评优确编起画部帮跑"
 _HAN_WILL = re.compile(
-    rf"[我咱本](?:方|司|公司|人|们)?(?:这边|这里|自己)?(?:[^，。！？；\n、我你您]{{0,10}}?)(?:(?<!不)(?<!机)会(?![不更觉想认议员很是说用有计遇被让因])"
+    rf"[我咱本](?:方|司|公司|人|们)?(?:这边|这里|自己)?(?:[^，。！？；\n、我你您]{{0,10}}?)(?:(?<!不)(?<!机)(?<!一)(?<!可能)(?<!通常)(?<!一般)(?<!经常)(?<!应该)会(?![不更觉想认议员很是说用有计遇被让因])"
     rf"|(?<!已)(?<!已经)将(?!来|军|就)|一定(?![是程得要很不有能]|会更)|(?<!以)保证|承诺|答应|负责(?!人)|马上|立刻|尽快|立即|这就|绝不会|不会再"
     rf"|(?:来|去|先|再|继续|今天|明天|晚上|周[一二三四五六日末])(?=[{_HAN_DEEDS}]))"
 )
@@ -255,7 +265,7 @@ def _deed(low: str, at: int, end: int) -> bool:
         verb, following = found["v"], found["n"] or ""
         if verb == "be":
             return following.endswith("ing") or following in _BE
-        return verb not in _NO_DEEDS
+        return verb not in _NO_DEEDS and not (verb == "go" and following in _ANNOUNCING)
     return bool(_PLEDGE.match(low, at, end) or _PASSIVE.match(low, at, end))
 
 

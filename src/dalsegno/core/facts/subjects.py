@@ -6,9 +6,9 @@ Rules of this module:
 * A value is *denied* when the words right before it say that it does not hold: `not 50,000`, `instead of May 5`,
   `from 50,000 to …` after a verb of change, `不是五万`, `从5月1日改到…`.
 * A value is a *correction* when its sentence denies another of its kind, when a word of change leads to it (`change
-  the budget to 80,000`, `make it 9`, `预算改成八万元`, `应该是`), or when its sentence opens as a correction does
-  (`actually`, `sorry, I meant`, `更正`). Asking whether to change something changes nothing, so questions correct
-  nothing.
+  the budget to 80,000`, `make it 9`, `预算改成八万元`, `应该是`), or when its sentence opens or ends as a correction
+  does (`actually`, `sorry, I meant`, `更正`). Asking whether to change something changes nothing, so questions
+  correct nothing.
 * Bare numbers are said too when they have a subject or take part in a correction; others say too little alone.
 """
 
@@ -47,6 +47,8 @@ _LEADS = re.compile(
     r"|\bi\smeant?\s(?:to\ssay\s)?|\b(?:is|are|will\sbe)\snow\s|\bit's\snow\s|\bbut\s(?:rather\s)?"
     rf"|(?:(?:{_HAN_CHANGES})(?:成|为|為|到|至)了?|应该是|應該是|其实是|实际上?是|而是|现在是)\s?)[\"'“]?\Z"
 )
+_MISTAKEN = re.compile("[写记搞弄说填报]错")
+_FOLLOWS = re.compile(r"\s(?:instead|from\snow\son)\b|\snow(?=[.!,]|\Z)")
 _OPENS = re.compile(
     r"[\s\"'“]*(?:actually|correction|sorry|oops|i\smis\w+|my\s(?:mistake|bad)|wait|i\smeant?\b|no,\s|更正|纠正|說錯|说错|抱歉[，,]?(?:我)?(?:说错|记错|搞错)|不对|我记错|我搞错|刚才说错|准确地?说|其实)"
 )
@@ -132,7 +134,12 @@ def _is_asked(low: str, sentence: tuple[int, int]) -> bool:
 
 def _is_led(low: str, fact: Fact, sentence: tuple[int, int]) -> bool:
     start = max(sentence[0], fact.start - _WINDOW)
-    return bool(_LEADS.search(low, start, fact.start)) or bool(_OPENS.match(low, sentence[0], sentence[1]))
+    return bool(
+        _LEADS.search(low, start, fact.start)
+        or _OPENS.match(low, sentence[0], sentence[1])
+        or _MISTAKEN.search(low, sentence[0], fact.start)
+        or _FOLLOWS.match(low, fact.end, sentence[1])
+    )
 
 
 def _alike(one: Fact, other: Fact) -> bool:
