@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from langgraph.checkpoint.base import uuid6
 
@@ -67,3 +69,22 @@ def call(face: str) -> Callable[..., Any]:
         return await getattr(target, f"a{method}")(*args, **kwargs)
 
     return through
+
+
+@pytest.fixture
+def execute(ds: Any, store_url: str) -> Callable[..., list[Any]]:
+    """Run a statement in the database behind `ds`, past all of dalsegno."""
+
+    def run(statement: str, *values: Any) -> list[Any]:
+        if store_url == "memory://":
+            return ds.store_backend._writer.execute(statement, values).fetchall()
+        if store_url.startswith("sqlite"):
+            with sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None) as connection:
+                found = connection.execute(statement, values).fetchall()
+            connection.close()
+            return found
+        with psycopg.connect(store_url, autocommit=True) as connection:
+            cursor = connection.execute(statement.replace("?", "%s"), values)
+            return cursor.fetchall() if cursor.description else []
+
+    return run

@@ -5,14 +5,12 @@ from __future__ import annotations
 import builtins
 import json
 import resource
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
@@ -23,27 +21,6 @@ from dalsegno.services.memo import Memo
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 REPORTED = (UnknownType, Damaged, StateShapeError)
-
-Execute = Callable[..., list[Any]]
-
-
-@pytest.fixture
-def execute(ds: Any, store_url: str) -> Execute:
-    """Run a statement in the database behind `ds`, past all of dalsegno."""
-
-    def run(statement: str, *values: Any) -> list[Any]:
-        if store_url == "memory://":
-            return ds.store_backend._writer.execute(statement, values).fetchall()
-        if store_url.startswith("sqlite"):
-            with sqlite3.connect(store_url.removeprefix("sqlite:///"), isolation_level=None) as connection:
-                found = connection.execute(statement, values).fetchall()
-            connection.close()
-            return found
-        with psycopg.connect(store_url, autocommit=True) as connection:
-            cursor = connection.execute(statement.replace("?", "%s"), values)
-            return cursor.fetchall() if cursor.description else []
-
-    return run
 
 
 @contextmanager
