@@ -19,6 +19,7 @@ from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease, Runs
+from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.types import register_schema  # noqa: F401 - fills the tables of tags
 from dalsegno.stores.statements import load_script
@@ -71,7 +72,7 @@ def test_the_error_is_explained(name: str):
 
 def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
-    of_faces = {name for face in (Journal, Threads, Runs, Lease) for name in vars(face) if not name.startswith("_")}
+    of_faces = {name for face in (Journal, Threads, Runs, Lease, Summaries) for name in vars(face) if not name.startswith("_")}
     return sorted({*dalsegno.__all__, *of_faces})
 
 
