@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -28,6 +29,7 @@ from dalsegno.core.summary import Summary, numbers_in
 from dalsegno.core.tokens import conservative
 from dalsegno.errors import Damaged, Misuse
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
+from dalsegno.langgraph.summarizer import ChatSummarizer
 from dalsegno.langgraph.turns import turn_of
 
 
@@ -312,3 +314,35 @@ def test_a_node_reads_no_summary_while_nothing_can_be_due(monkeypatch: pytest.Mo
         compaction_node(CompactionPolicy(max_tokens=3000)).invoke(
             {"messages": chat(20), "summary": {"large": True}}, {}
         )
+
+
+def test_any_chat_model_writes() -> None:
+    answers = "\n".join(f"#{at}: order A-{1000 + at} of ${at}.25 ships" for at in range(1, 19))
+    model = FakeListChatModel(responses=[answers])
+    done = compact(chat(24), summarizer=model)
+    assert done.summary.spans[0].by == "fake-list-chat-model"
+    assert done.report is not None
+    assert done.report.repaired == ()
+    assert done.report.dropped == ()
+    later = asyncio.run(acompact(chat(24), summarizer=FakeListChatModel(responses=[answers])))
+    assert later.summary == done.summary
+
+
+def test_what_a_chat_model_is_asked_is_not_streamed_to_the_user() -> None:
+    seen: list[Any] = []
+
+    class Model(FakeListChatModel):
+        def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:  # noqa: A002 - LangChain's word
+            seen.append((input, config))
+            return super().invoke(input, config, **kwargs)
+
+    compact(chat(24), summarizer=ChatSummarizer(Model(responses=["#1: order A-1001"]), budget_tokens=200))
+    assert len(seen) > 2
+    for messages, config in seen:
+        assert "nostream" in config["tags"]
+        assert [message.type for message in messages] == ["human"]
+
+
+def test_a_summarizer_that_is_none_is_refused() -> None:
+    with pytest.raises(Misuse, match="chat model"):
+        compact(chat(24), summarizer=lambda text: text)  # type: ignore[typeddict-item]

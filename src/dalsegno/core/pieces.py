@@ -83,7 +83,7 @@ At most about {words} words in all. Only the lines, nothing before or after them
 
 {record}"""
 
-_CLOSING = re.compile(r"<(?=/?record\b)", re.IGNORECASE)
+_CLOSING = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
 
 
 def fenced(text: str) -> str:

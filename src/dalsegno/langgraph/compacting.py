@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
+from langchain_core.runnables import Runnable
+
 from dalsegno.contracts import Summarizer, TokenCounter
 from dalsegno.core.compaction import CompactionPolicy, Kept, Prepared, Settled, Turn, prepare, triggers
 from dalsegno.core.journal import Event
@@ -21,6 +23,7 @@ from dalsegno.core.rendering import render
 from dalsegno.core.summary import Summary
 from dalsegno.core.tokens import MESSAGE_TOKENS, estimate, schema_tokens
 from dalsegno.core.verification import Report
+from dalsegno.langgraph.summarizer import summarizer_of
 from dalsegno.langgraph.turns import Pending, turns_of, with_numbers
 from dalsegno.services.compaction import Writing, acarry_out, carry_out
 
@@ -65,14 +68,14 @@ class How(TypedDict, total=False):
     """Who writes digests and how messages are counted.
 
     Attributes:
-        summarizer: writes digests; the messages' own words when left out.
+        summarizer: writes digests: a chat model, or a `Summarizer`; the messages' own words when left out.
         timeout: for all pieces of one digest, 60 seconds.
         fallback: tell a span in its own words when the summarizer fails, instead of leaving all as it was.
         count: tokens of a text.
         pending: tells whether a message awaits an approval and has to stay.
     """
 
-    summarizer: Summarizer | None
+    summarizer: Summarizer | Runnable[Any, Any] | None
     timeout: timedelta
     fallback: bool
     count: TokenCounter
@@ -93,7 +96,7 @@ class Compaction:
         self.count: TokenCounter = how.get("count", estimate)
         self._pending = how.get("pending")
         self._writing = Writing(
-            summarizer=how.get("summarizer"),
+            summarizer=summarizer_of(how.get("summarizer")),
             timeout=how.get("timeout", timedelta(seconds=60)),
             fallback=how.get("fallback", False),
         )
