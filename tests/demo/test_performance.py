@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
 from dalsegno.demo import BUILT_IN, Script, perform
 from dalsegno.demo.measure import undisturbed
 from dalsegno.demo.process import family_of, spawn
+from dalsegno.demo.shortening import POLICY, shortened
 from dalsegno.errors import DalsegnoError, Damaged, HeadMoved, Misuse, StoreError, StoreFull
 from dalsegno.imports import read_transcript
 
@@ -91,3 +94,21 @@ def test_langgraphs_saver_is_measured_only_where_it_is_installed(tmp_path, monke
     )
     (tmp_path / "without").mkdir()
     assert undisturbed(script, tmp_path / "without").stored_by_langgraph is None
+
+
+def test_the_conversation_is_compacted_in_the_end_and_the_report_is_part_of_the_verdict(sqlite_url, tmp_path):
+    outcome = perform(url=sqlite_url, folder=tmp_path, kill_at=2)
+    found = outcome.shortened
+    assert found is not None
+    assert (found.messages, found.evicted) == (outcome.messages, outcome.messages - found.messages_after)
+    assert POLICY.keep_recent <= found.messages_after <= POLICY.max_messages
+    assert (found.covered, found.facts_kept, found.invented) == (found.evicted, found.facts, 0)
+    assert found.facts > 50
+    assert found.tokens_after < found.tokens
+    assert outcome.holds
+    assert not replace(outcome, shortened=replace(found, holds=False)).holds
+    assert replace(outcome, shortened=None).holds
+
+
+def test_a_short_conversation_is_left_as_it_is():
+    assert shortened([HumanMessage("Hello"), AIMessage("Hello")]) is None

@@ -72,7 +72,9 @@ def test_the_error_is_explained(name: str):
 
 def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
-    of_faces = {name for face in (Journal, Threads, Runs, Lease, Summaries) for name in vars(face) if not name.startswith("_")}
+    of_faces = {
+        name for face in (Journal, Threads, Runs, Lease, Summaries) for name in vars(face) if not name.startswith("_")
+    }
     return sorted({*dalsegno.__all__, *of_faces})
 
 

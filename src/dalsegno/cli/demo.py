@@ -21,6 +21,7 @@ from dalsegno.cli.output import plain
 from dalsegno.cli.text import shown
 from dalsegno.demo import BUILT_IN, perform
 from dalsegno.demo.script import PHASES
+from dalsegno.demo.shortening import POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dalsegno.demo import Outcome
     from dalsegno.demo.measure import FileSize
     from dalsegno.demo.outcome import Execution
+    from dalsegno.demo.shortening import Shortened
 
 __all__ = ["register"]
 
@@ -113,6 +115,7 @@ def _story(frame: Frame, outcome: Outcome, transcript: Path) -> Iterator[Rendera
     yield _section(frame, "2. Reopened by a new process, without an input", _reopened(outcome))
     yield _executions(frame, outcome)
     yield _section(frame, "3. Compared with a run that nobody disturbed", _compared(outcome))
+    yield _section(frame, "4. Compacted, and the summary checked", _compacted(outcome.shortened))
     yield shown("It holds." if outcome.holds else "It does NOT hold.", "bold green" if outcome.holds else "bold red")
 
 
@@ -199,6 +202,32 @@ def _compared(outcome: Outcome) -> Iterator[_Fact]:
     )
     yield from _effects(outcome)
     yield from _bytes(outcome)
+
+
+def _compacted(found: Shortened | None) -> Iterator[_Fact]:
+    if found is None:
+        yield _fact("messages", f"at most {POLICY.max_messages}: nothing to take out yet")
+        return
+
+    def verdict(done: int, of: int) -> str:
+        return "green" if done == of else "bold red"
+
+    yield _fact(
+        "messages", f"{found.messages}; {found.messages_after} stay word for word, a summary stands for {found.evicted}"
+    )
+    yield _fact(
+        "covered",
+        f"{found.covered} of {found.evicted}, each with number and author",
+        verdict(found.covered, found.evicted),
+    )
+    yield _fact(
+        "protected facts",
+        f"{found.facts_kept} of {found.facts} kept verbatim, with the number of their message",
+        verdict(found.facts_kept, found.facts),
+    )
+    yield _fact("invented figures", str(found.invented), verdict(found.invented, 0))
+    yield _fact("tokens", f"about {found.tokens:,} before, {found.tokens_after:,} after, summary and facts included")
+    yield _fact("a line of it", found.line)
 
 
 def _effects(outcome: Outcome) -> Iterator[_Fact]:

@@ -1,7 +1,7 @@
 """What a performance came to: values that can be shown, compared and written as JSON.
 
 The verdict, `Outcome.holds`, is False when one message or event differs from the undisturbed run, when an execution
-that had finished ran again, or when one that had finished was gone.
+that had finished ran again or was gone, or when a compaction of the conversation keeps less than it must.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dalsegno.demo.measure import FileSize
     from dalsegno.demo.script import Moment
+    from dalsegno.demo.shortening import Shortened
     from dalsegno.demo.world import Effect
 
 __all__ = ["Execution", "Outcome", "Reopened"]
@@ -83,6 +84,7 @@ class Outcome:
         stored: what dalsegno's file for the undisturbed run takes.
         stored_by_langgraph: what the file of LangGraph's own SQLite saver takes for the same run; None where that saver
             is not installed.
+        shortened: the conversation compacted, with what was checked; None where it is too short.
     """
 
     thread_id: str
@@ -101,6 +103,7 @@ class Outcome:
     effects: tuple[Effect, ...]
     stored: FileSize
     stored_by_langgraph: FileSize | None
+    shortened: Shortened | None
 
     @property
     def identical(self) -> bool:
@@ -114,5 +117,6 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """The verdict: identical, nothing that had finished ran again, nothing that had finished was lost."""
-        return self.identical and not self.finished_again and not self.lost
+        """The verdict: identical, nothing finished ran again or was lost, and the summary keeps what it must."""
+        kept = self.shortened is None or self.shortened.holds
+        return self.identical and not self.finished_again and not self.lost and kept

@@ -1,4 +1,4 @@
-"""The whole performance: play, kill, reopen in a new process, play on, compare with a run that nobody disturbed.
+"""The whole performance: play, kill, reopen in a new process, play on, compare with an undisturbed run, compact.
 
 Rules of this module:
 
@@ -24,6 +24,7 @@ from dalsegno.demo.measure import Undisturbed, spoken, undisturbed
 from dalsegno.demo.outcome import Execution, Outcome, Reopened
 from dalsegno.demo.process import Launch, failure, spawn
 from dalsegno.demo.script import BUILT_IN, Moment, Script, said
+from dalsegno.demo.shortening import shortened
 from dalsegno.demo.world import World
 from dalsegno.errors import DalsegnoError, Misuse
 from dalsegno.imports import read_transcript
@@ -96,8 +97,9 @@ def perform(
     executions = (*_executions(killed, _FIRST, finished, script), *_executions(survivor, _SECOND, finished, script))
     calm = calm or undisturbed(script, folder)
     with connect(url, tenant=tenant, user=user) as ds:
-        messages = [said(message) for message in ds.threads.state(thread_id)["messages"]]
+        played = ds.threads.state(thread_id)["messages"]
         events = spoken(ds.journal, thread_id)
+    messages = [said(message) for message in played]
     return Outcome(
         thread_id=thread_id,
         moments=len(moments),
@@ -115,6 +117,7 @@ def perform(
         effects=World(world).effects(),
         stored=calm.stored,
         stored_by_langgraph=calm.stored_by_langgraph,
+        shortened=shortened(played),
     )
 
 
