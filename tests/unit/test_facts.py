@@ -55,6 +55,8 @@ def same(kind: Kind, value: str, spellings: list[str]) -> None:
         ("USD 384.2", ["$384.20", "384.20 dollars", "US$384.20", "384.2美元", "USD 384.20"]),
         ("USD 50000", ["50k USD", "$50,000", "fifty thousand dollars", "5万美元", "$50K"]),
         ("USD 1500000", ["$1.5 million", "$1.5M", "1.5 million dollars", "150万美元"]),
+        ("CNY 5000000000000", ["五万亿元", "5万亿元"]),
+        ("CNY 1500000000000", ["一万五千亿元", "1.5万亿元"]),
         ("CNY 3.5", ["三块五", "3.5元", "三元五角"]),
         ("CNY 100..200", ["100-200元", "100到200元", "一百到二百元", "¥100-200"]),
         ("USD -53", ["-$53"]),
@@ -193,6 +195,8 @@ def test_a_quantity_has_one_value(value: str, spellings: list[str]) -> None:
         (Kind.ID, "550E8400-E29B-41D4-A716-446655440000", "550e8400-e29b-41d4-a716-446655440000"),
         (Kind.ID, "sha d41d8cd98f00b204e9800998ecf8427e ok", "d41d8cd98f00b204e9800998ecf8427e"),
         (Kind.ID, "ISBN 978-7-111-40701-0", "978-7-111-40701-0"),
+        (Kind.ID, "the email (ID 00000422) about it", "00000422"),
+        (Kind.ID, "room No. 7", "7"),
         (Kind.ID, "confirmation code UMAFLK", "UMAFLK"),
         (Kind.ID, "flight UA 123, window seat", "UA 123"),
         (Kind.ID, "the card ending in 7447", "7447"),
@@ -210,6 +214,8 @@ def test_a_quantity_has_one_value(value: str, spellings: list[str]) -> None:
         (Kind.PHONE, "电话13812345678", "13812345678"),
         (Kind.PHONE, "+86 138-1234-5678", "13812345678"),
         (Kind.PHONE, "电话是010-67024431。", "01067024431"),
+        (Kind.PHONE, "+86 10 6702 4431", "01067024431"),
+        (Kind.PHONE, "86-010-67024431", "01067024431"),
         (Kind.PHONE, "call (555) 123-4567", "5551234567"),
         (Kind.PHONE, "call +1 555-123-4567", "5551234567"),
         (Kind.PHONE, "+44 20 7946 0958", "+442079460958"),
@@ -312,6 +318,10 @@ NEITHER = [
     "### Insurance:\n- Yes\n- Bags",
     "Tell me the amount that will be charged to your card.",
     "Of course.",
+    "I'll get a refund tomorrow, right?",
+    "我们会在周五前退款吗？",
+    "审批通过后再付款",
+    "接下来我们的计划要尽快给我",
     "Yes, that includes Canadians.",
     "Yes, it is a lot of money.",
     "Test kits that are approved by Health Canada are rare.",
@@ -412,6 +422,14 @@ def test_offsets_are_those_of_the_original_text(text: str) -> None:
 
 def test_a_quote_of_nothing_but_an_atom_is_the_atom() -> None:
     assert [fact.kind for fact in facts_in('see "M05KNL" and `src/app.py`')] == [Kind.ID, Kind.PATH]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-05-45", "2024-13-01", "May 40", "5月45日", "13月1日", "99/99/2024", "25:61", "13:75 PM", "下午三十点"],
+)
+def test_what_no_calendar_or_clock_has_is_no_date_and_no_time(text: str) -> None:
+    assert not any(fact.kind in {Kind.DATE, Kind.TIME} and fact.text == text for fact in facts_in(text))
 
 
 def test_years_in_a_list_are_years_after_one_that_is_dated() -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dalsegno.core.facts import facts_in, survives
+from dalsegno.core.facts import facts_in, said_in, survives
 
 HOSTILE = [
     "1,", "一", '"', "./", "a@", "1.", "1-", "$", "$1", "万", "百分之", "1:", "1 ", "/", "\\", "`", "'", "“", "(", "#", "a-1_", "年",
@@ -26,6 +26,19 @@ def test_four_times_the_text_takes_no_more_than_a_few_times_the_time(unit: str) 
     short, long = unit * (12_000 // len(unit)), unit * (48_000 // len(unit))
     least = min(seconds(short) for _ in range(2))
     assert seconds(long) < 10 * max(least, 0.02)
+
+
+@pytest.mark.parametrize(
+    "unit", ["not 5, ", "change it to $5 ", "budget is 5 ", "不是五万是八万", "from 5 to 6 ", "改成5元", "is is was "]
+)
+def test_corrections_are_heard_in_proportion_too(unit: str) -> None:
+    def spent(text: str) -> float:
+        before = time.process_time()
+        said_in(text, coordinate="#1 user", author="user")
+        return time.process_time() - before
+
+    short, long = unit * (8_000 // len(unit)), unit * (32_000 // len(unit))
+    assert spent(long) < 10 * max(spent(short), 0.02)
 
 
 @pytest.mark.slow

@@ -87,6 +87,20 @@ def test_a_correction_of_one_subject_leaves_the_others() -> None:
     assert current(table) == ["三千元", "八万"]
 
 
+def test_a_correction_to_the_same_value_replaces_nothing() -> None:
+    assert replaced(told("预算是五万元", "预算改成五万元")) == []
+
+
+def test_a_denied_value_is_denied_under_its_subject_only() -> None:
+    table = told("The budget is $50,000 and the rent is $50,000.", "The budget is $80,000, not $50,000.")
+    assert [(said.subject, said.fact.text) for said in table.latest()] == [("rent", "$50,000"), ("budget", "$80,000")]
+
+
+def test_a_denial_corrects_within_its_sentence_only() -> None:
+    table = told("The fee is $2,000.", "It is not $50. The fee is $3,000.")
+    assert current(table) == ["$2,000", "$3,000"]
+
+
 def test_a_value_corrected_twice_and_back_holds_as_said_last() -> None:
     table = told("预算是五万元", "预算改成八万元", "预算改成五万元")
     assert current(table) == ["五万元"]

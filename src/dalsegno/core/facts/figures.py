@@ -324,15 +324,18 @@ def _is_priced(low: str, start: int) -> bool:
 
 
 def _is_marker(low: str, start: int, end: int, number: Decimal) -> bool:
-    """Whether a number only numbers an item of a list."""
-    after, before = low[end : end + 1], low[start - 1 : start]
-    if after == "）" or (after == ")" and before in _INLINE):
-        return number < _LONGEST_LIST and before not in ("(", "（")
-    if after == "、" and before in _INLINE:
-        return number < _LONGEST_LIST
-    closed = after == "、" or (after in ".)．" and low[end + 1 : end + 2] in " \t*")
-    return bool(after) and closed and number < _LONGEST_LIST and bool(_MARKER.search(low, max(0, start - 10), start))
+    """Whether a number only numbers an item of a list: it begins a line, or has a `)` or `、` after punctuation."""
+    after = low[end : end + 1]
+    if not after or number >= _LONGEST_LIST or low[start] == "0" or after not in "）)、.．":
+        return False
+    before = low[max(0, start - 8) : start].rstrip(" ")[-1:]
+    if before in ("(", "（"):
+        return False
+    if after in "）)、" and before in _INLINE:
+        return True
+    closed = after == "、" or low[end + 1 : end + 2] in " \t*"
+    return closed and bool(_MARKER.search(low, max(0, start - 10), start))
 
 
-_INLINE = frozenset("：；。，、:;, \n")
+_INLINE = frozenset("：；。，:;,\n")
 _LONGEST_LIST = 1000

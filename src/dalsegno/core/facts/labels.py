@@ -97,8 +97,8 @@ _STARTS = frozenset(
         "the a an my our your his her their its this that these those and or but so if then when while whose "
         "which what who where change changed set update updated move moved make raise lower reduce increase "
         "correct use with for has have had need want please let also because since i we you he she they it there "
-        "here not no yes ok sorry actually new current now i'd i'll we'll says said say think believe sure "
-        "confirm confirmed in on at of from to by"
+        "here not yes ok sorry actually new current now i'd i'll we'll says said say think believe sure confirm "
+        "confirmed in on at of from to by"
     )
 )
 _CLAUSE_END = re.compile(r"[.!?;](?=\s)|[,\n{}()\[\]|，。；！？、（）【】「」《》“”]")
@@ -127,6 +127,8 @@ def label_before(text: str, start: int) -> str:
         start: offset of the value.
     """
     window = text[max(0, start - _WINDOW) : start].rstrip(" \"'([$¥€£*_`\t")
+    if window.endswith("no."):
+        window = window[:-1]
     if not window or window[-1] in ",;.!?\n，。；！？、)]}0123456789":
         return ""
     free = window[-1] in ":：="

@@ -159,9 +159,10 @@ def _numbers(reading: Reading) -> Iterator[_Found]:
 
 
 _PHONE_SIGNS = frozenset("-. ")
-_PHONE_RUNS = frozenset((1, 3, 4, 10, 11, 12))
+_PHONE_RUNS = frozenset((1, 2, 3, 4, 10, 11, 12))
 _CARD_RUNS = frozenset((4, 17, 18))
 _MOBILE_RUN = 11
+_MOBILE_HEADS = frozenset(("13", "14", "15", "16", "17", "18", "19", "40", "80"))
 
 
 def _phones(text: str, start: int, size: int, before: str) -> Iterator[_Found]:
@@ -292,7 +293,7 @@ def _phone(number: str) -> str:
     digits = re.sub("[^0-9]", "", number)
     digits = digits[2:] if digits.startswith("00") and plus else digits
     if digits.startswith("86") and len(digits) >= 12:  # noqa: PLR2004 - 86 and a Chinese number
-        return digits[2:]
+        return digits[2:] if digits[2] == "0" or digits[2:4] in _MOBILE_HEADS else f"0{digits[2:]}"
     if len(digits) == 11 and digits[0] == "1" and digits[1] not in "3456789":  # noqa: PLR2004 - 1 and an American number
         return digits[1:]
     if plus and digits[0] == "1" and len(digits) == 11:  # noqa: PLR2004

@@ -95,6 +95,7 @@ _HAN_WILL = re.compile(
     rf"|(?<!已)(?<!已经)将(?!来|军|就)|一定(?![是程得要很不有能]|会更)|(?<!以)保证|承诺|答应|负责(?!人)|马上|立刻|尽快|立即|这就|绝不会|不会再"
     rf"|(?:来|去|先|再|继续|今天|明天|晚上|周[一二三四五六日末])(?=[{_HAN_DEEDS}]))"
 )
+_TO_ME = re.compile("(?:给|发|告诉|发给|提供给|交给|联系)我")
 _HAN_DONE = "|".join(
     words(
         "退款 退回 退还 退给 到账 发货 寄出 送达 发送 交付 补发 赔付 赔偿 返还 解决 完成 上线 回复 答复 联系您 "
@@ -238,8 +239,9 @@ def _commits(low: str, start: int, at: int, end: int) -> bool:
         if not _deed(low, at, end):
             return False
         return not _HYPOTHETICAL.search(low, max(start, at - 80), at)
-    if low[at] in "我咱本" and _HAN_WILL.match(low, at, end):
-        return True
+    if low[at] in "我咱本":
+        will = _HAN_WILL.match(low, at, end)
+        return will is not None and not _TO_ME.match(low, will.end(), end)
     passive = low[at] in "将会" and _HAN_PASSIVE.match(low, at, end)
     due = (
         low[at] in "前内" and _BEFORE_DEADLINE.search(low, max(start, at - 4), at) and _HAN_DEADLINE.match(low, at, end)

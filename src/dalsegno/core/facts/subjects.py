@@ -15,6 +15,10 @@ Rules of this module:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 from dalsegno.core.facts.finding import facts_in
 from dalsegno.core.facts.folding import folded, lowered
@@ -25,6 +29,7 @@ from dalsegno.core.facts.table import Said
 __all__ = ["said_in"]
 
 _WINDOW = 96
+_MAX_SENTENCE = 600
 _SENTENCE = re.compile(r"[。！？；!?;\n]|\.(?=\s|\Z)")
 _DENIES = re.compile(
     r"(?:(?:\bnot|\binstead\sof|\brather\sthan|\bno\slonger|\bisn't|\bwasn't|\baren't)\s(?:the\s|on\s|at\s|for\s|in\s|an?\s)?"
@@ -67,44 +72,42 @@ def said_in(text: str, *, coordinate: str, author: str) -> tuple[Said, ...]:
     """
     low = lowered(folded(text))
     facts = facts_in(text)
-    sentences = _sentences(low, facts)
-    denied = {
-        place: True
-        for place, fact in enumerate(facts)
-        if fact.kind not in WORDINGS and _is_denied(low, fact, sentences[place])
-    }
     said = []
-    for place, fact in enumerate(facts):
-        if fact.kind in WORDINGS:
-            said.append(Said(fact=fact, coordinate=coordinate, author=author))
-            continue
-        instead = tuple(
-            other.value
-            for at, other in enumerate(facts)
-            if at in denied and place not in denied and sentences[at] == sentences[place] and _alike(fact, other)
-        )
-        correction = (
-            place not in denied
-            and not _is_asked(low, sentences[place])
-            and (bool(instead) or _is_led(low, fact, sentences[place]))
-        )
-        one = Said(
-            fact=fact,
-            coordinate=coordinate,
-            author=author,
-            subject=label_before(low, fact.start),
-            correction=correction,
-            denied=place in denied,
-            instead_of=instead if correction else (),
-        )
-        if fact.protected or one.subject or correction or one.denied:
-            said.append(one)
+    for sentence, within in _by_sentence(low, facts):
+        denied = [fact for fact in within if fact.kind not in WORDINGS and _is_denied(low, fact, sentence)]
+        asked = _is_asked(low, sentence)
+        for fact in within:
+            one = Said(fact=fact, coordinate=coordinate, author=author)
+            if fact.kind not in WORDINGS:
+                one = _atom(low, one, sentence, denied, asked=asked)
+            if fact.protected or one.subject or one.correction or one.denied:
+                said.append(one)
     return tuple(said)
 
 
+def _atom(low: str, said: Said, sentence: tuple[int, int], denied: list[Fact], *, asked: bool) -> Said:
+    """A saying with its subject and its part in a correction."""
+    fact = said.fact
+    subject = label_before(low, fact.start)
+    if any(fact is other for other in denied):
+        return replace(said, subject=subject, denied=True)
+    instead = tuple(other.value for other in denied if _alike(fact, other))
+    correction = not asked and (bool(instead) or _is_led(low, fact, sentence))
+    return replace(said, subject=subject, correction=correction, instead_of=instead if correction else ())
+
+
+def _by_sentence(low: str, facts: tuple[Fact, ...]) -> Iterator[tuple[tuple[int, int], list[Fact]]]:
+    """The facts of each sentence, with its bounds."""
+    for sentence, pairs in groupby(zip(_sentences(low, facts), facts, strict=True), key=itemgetter(0)):
+        yield sentence, [fact for _, fact in pairs]
+
+
 def _sentences(low: str, facts: tuple[Fact, ...]) -> list[tuple[int, int]]:
-    """The bounds of each fact's sentence."""
-    ends = [found.end() for found in _SENTENCE.finditer(low)]
+    """The bounds of each fact's sentence; an endless one is taken in pieces."""
+    ends: list[int] = []
+    for end in (*(found.end() for found in _SENTENCE.finditer(low)), len(low)):
+        start = ends[-1] if ends else 0
+        ends += [*range(start + _MAX_SENTENCE, end, _MAX_SENTENCE), end]
     bounds = []
     place = 0
     for fact in facts:
