@@ -197,6 +197,7 @@ def test_a_quantity_has_one_value(value: str, spellings: list[str]) -> None:
         (Kind.ID, "ISBN 978-7-111-40701-0", "978-7-111-40701-0"),
         (Kind.ID, "the email (ID 00000422) about it", "00000422"),
         (Kind.ID, "room No. 7", "7"),
+        (Kind.ID, "（有两个；00007）", "00007"),
         (Kind.ID, "confirmation code UMAFLK", "UMAFLK"),
         (Kind.ID, "flight UA 123, window seat", "UA 123"),
         (Kind.ID, "the card ending in 7447", "7447"),
