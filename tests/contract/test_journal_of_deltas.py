@@ -115,6 +115,17 @@ def test_what_stands_in_another_channel_is_not_gone(ds):
     assert ds.threads.check().clean
 
 
+def test_what_a_plain_channel_loses_is_not_gone_while_a_delta_channel_has_it(ds):
+    graph = line(ds.checkpointer, model)
+    given = [HumanMessage(text, id=text) for text in ("a", "b")]
+    graph.update_state(CONFIG, {"messages": given[:1], "plain": given}, as_node="model")
+    graph.update_state(CONFIG, {"plain": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]}, as_node="model")
+    assert [kind for kind, _, _ in told(ds)] == ["message", "message", "delete"]
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(id="a")]}, as_node="model")
+    assert [kind for kind, _, _ in told(ds)] == ["message", "message", "delete", "delete"]
+    assert ds.threads.check().clean
+
+
 def test_a_new_process_goes_on_where_the_journal_ends(store_url):
     ds = dalsegno.connect(store_url)
 

@@ -12,6 +12,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -34,7 +35,7 @@ from dalsegno.langgraph.authors import Authors
 from dalsegno.langgraph.barriers import part_barriers
 from dalsegno.langgraph.caller import calling_channels, calling_loop, live_channels
 from dalsegno.langgraph.config import FENCE, FORK, conf_of
-from dalsegno.langgraph.deltas import heard_of
+from dalsegno.langgraph.deltas import heard_of, standing_in
 from dalsegno.langgraph.going import Going
 from dalsegno.langgraph.history import History
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
@@ -401,6 +402,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Storing a checkpoint, with what its delta channels bring to the journal."""
         scope, place = self._scope(), request.place
         heard = heard_of(self._steps, loop, channels, checkpoint, place.parent, is_root=place.ns == "")
+        request = replace(request, elsewhere=standing_in(self._steps, loop, channels, place.id))
 
         def op() -> Op[PutDone]:
             yield from alone(scope, request.thread, place)

@@ -23,7 +23,7 @@ from dalsegno.langgraph.said import said_of
 from dalsegno.langgraph.steps import Lists, Steps, Written, delta_lists
 from dalsegno.services.heard import Heard, Spoken
 
-__all__ = ["difference", "heard_of"]
+__all__ = ["difference", "heard_of", "standing_in"]
 
 
 def heard_of(
@@ -60,6 +60,17 @@ def heard_of(
     before, written = steps.lists(loop, channels, parent), steps.written(loop, channels, id_)
     kept = [part for part in checkpoint["channel_values"].values() if isinstance(part, list)]
     return difference(before, after, written, [*after.values(), *kept] if is_root else None)
+
+
+def standing_in(
+    steps: Steps, loop: PregelLoop | None, channels: Mapping[str, Any] | None, checkpoint_id: str
+) -> frozenset[str]:
+    """Ids of the messages that a checkpoint's delta channels have: not gone when another channel loses them."""
+    if channels is None or not any(isinstance(channel, DeltaChannel) for channel in channels.values()):
+        return frozenset()
+    now = delta_lists(channels)
+    lists = steps.lists(loop, channels, checkpoint_id)
+    return frozenset(_ids(message for part in (now if lists is None else lists).values() for message in part))
 
 
 def difference(

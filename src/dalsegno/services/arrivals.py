@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +64,19 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The checkpoint that brings events: its number, branch and time, and whether it is the root graph's."""
+    """The checkpoint that brings events.
+
+    Attributes:
+        ckpt, branch, at: its number, branch and time.
+        is_root: whether it is the root graph's.
+        elsewhere: ids of messages that the state has besides those in its lists.
+    """
 
     ckpt: int
     branch: int
     at: int
     is_root: bool
+    elsewhere: AbstractSet[str] = frozenset()
 
 
 def events_of(
@@ -103,7 +111,7 @@ def events_of(
         if said.id:
             known[said.id] = Known(body, said.author)  # it may come in another channel too
     for id_, place in lost.items():
-        if id_ in known:
+        if id_ in known and id_ not in moment.elsewhere:
             gone = Said(id_, Kind.DELETE, known[id_].author, "")
             events.append(_event(row, moment, Kind.DELETE, gone, place))
     return events

@@ -13,6 +13,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -95,6 +96,7 @@ class Put:
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
         forms: numbers of forms that are known to be stored.
+        elsewhere: ids of messages in channels of which a checkpoint holds no value; they are not gone.
     """
 
     thread: str
@@ -110,6 +112,7 @@ class Put:
     version: int | None
     fence: int | None
     forms: Mapping[bytes, int] = field(default_factory=dict)
+    elsewhere: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     state, arrived = _split(values, parent, split, old)
     ckpt, moves = number(row, own)
     branch = yield from branch_of(row, parent, own, place, forked=forked)
-    moment = Moment(ckpt, branch, request.frame.created_at, is_root=place.ns == "")
+    moment = Moment(ckpt, branch, request.frame.created_at, is_root=place.ns == "", elsewhere=request.elsewhere)
     events = yield from events_of(row, moment, arrived, split, old)
     numbers = yield from _forms(row, parent, request)
     columns = {
