@@ -433,6 +433,10 @@ def test_what_no_calendar_or_clock_has_is_no_date_and_no_time(text: str) -> None
     assert not any(fact.kind in {Kind.DATE, Kind.TIME} and fact.text == text for fact in facts_in(text))
 
 
+def test_a_full_stop_is_no_part_of_a_month() -> None:
+    assert [fact.text for fact in facts_in("We met in June. Then on Dec. 5.")] == ["June", "Dec. 5"]
+
+
 def test_years_in_a_list_are_years_after_one_that_is_dated() -> None:
     assert values("in fiscal 2019, 2018, and 2017, respectively", Kind.DATE) == ["2019", "2018", "2017"]
     assert values("2018, 2017 of them", Kind.DATE) == []
