@@ -11,18 +11,23 @@ dalsegno.resume(graph, "thread-1")
 
 from dalsegno import errors
 from dalsegno.connect import Dalsegno, connect
+from dalsegno.core.action_policy import ActionPolicy, Approval, Happened, NotHappened
 from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.journal import Event, Kind, Undecoded
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
 
 __all__ = [
+    "ActionPolicy",
+    "Approval",
     "Dalsegno",
     "Default",
     "Drop",
     "Event",
+    "Happened",
     "Kind",
     "Migration",
+    "NotHappened",
     "Rename",
     "StateSchema",
     "Undecoded",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dalsegno.contracts import Op, Step, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
+from dalsegno.faces.actions import Actions
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
@@ -191,7 +193,13 @@ class Dalsegno:
         self.journal = Journal(store, self.scope)
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
+        self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
+
+    @property
+    def action(self) -> Callable[..., Any]:
+        """The decorator that makes a function's calls actions: `ds.actions.action`."""
+        return self.actions.action
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

@@ -212,7 +212,7 @@ def agents():
     return pytest.importorskip("langchain.agents", reason="needs langchain for its agents")
 
 
-def model_that(tools: int) -> Any:
+def model_that(tools: int, tokens: int = 0) -> Any:
     """A chat model that calls a tool so many times, then answers; it keeps what it was shown."""
     from langchain_core.language_models import BaseChatModel
     from langchain_core.outputs import ChatGeneration, ChatResult
@@ -233,7 +233,9 @@ def model_that(tools: int) -> Any:
             if self.left:
                 self.left -= 1
                 call = {"name": "look_up", "args": {"order": f"A-{self.left}"}, "id": f"c{self.left}"}
-                return ChatResult(generations=[ChatGeneration(message=AIMessage("", tool_calls=[call]))])
+                usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1} if tokens else None
+                message = AIMessage("", tool_calls=[call], usage_metadata=usage)
+                return ChatResult(generations=[ChatGeneration(message=message)])
             return ChatResult(generations=[ChatGeneration(message=AIMessage("All of them ship on 2024-08-01."))])
 
     return Model()
@@ -273,6 +275,21 @@ async def test_forty_tool_messages_in_one_user_turn(agents, ads, face) -> None:
     texts = {row.said.fact.text for row in Summary.from_json(state["summary"]).facts.history()}
     assert "2024-08-01" in texts
     assert not any("<record>" in str(message.content) for message in state["messages"])
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_reported_usage_corrects_the_estimates(agents, face) -> None:
+    from dalsegno.langgraph.middleware import ContinuityMiddleware
+
+    middleware = ContinuityMiddleware(calibrate=True)
+    model = model_that(tools=3, tokens=150)
+    agent = agents.create_agent(model, [look_up], middleware=[middleware])
+    asked = {"messages": [HumanMessage("hi")]}
+    await agent.ainvoke(asked) if face == "async" else agent.invoke(asked)
+    assert middleware._counter is not None
+    assert middleware._counter.reported > 150
+    assert middleware._work.count is middleware._counter
+    assert middleware._work.count("some words here") == pytest.approx(3 * middleware._counter.ratio, abs=1)
 
 
 def test_an_agent_without_a_summary_is_shown_nothing_else(agents) -> None:

@@ -17,6 +17,7 @@ import dalsegno
 from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
+from dalsegno.faces.actions import Actions
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease, Runs
 from dalsegno.faces.summaries import Summaries
@@ -73,7 +74,10 @@ def test_the_error_is_explained(name: str):
 def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
-        name for face in (Journal, Threads, Runs, Lease, Summaries) for name in vars(face) if not name.startswith("_")
+        name
+        for face in (Actions, Journal, Threads, Runs, Lease, Summaries)
+        for name in vars(face)
+        if not name.startswith("_")
     }
     return sorted({*dalsegno.__all__, *of_faces})
 

@@ -197,6 +197,7 @@ def test_a_quantity_has_one_value(value: str, spellings: list[str]) -> None:
         (Kind.ID, "ISBN 978-7-111-40701-0", "978-7-111-40701-0"),
         (Kind.ID, "the email (ID 00000422) about it", "00000422"),
         (Kind.ID, "room No. 7", "7"),
+        (Kind.ID, "（有两个；00007）", "00007"),
         (Kind.ID, "confirmation code UMAFLK", "UMAFLK"),
         (Kind.ID, "flight UA 123, window seat", "UA 123"),
         (Kind.ID, "the card ending in 7447", "7447"),
@@ -430,6 +431,10 @@ def test_a_quote_of_nothing_but_an_atom_is_the_atom() -> None:
 )
 def test_what_no_calendar_or_clock_has_is_no_date_and_no_time(text: str) -> None:
     assert not any(fact.kind in {Kind.DATE, Kind.TIME} and fact.text == text for fact in facts_in(text))
+
+
+def test_a_full_stop_is_no_part_of_a_month() -> None:
+    assert [fact.text for fact in facts_in("We met in June. Then on Dec. 5.")] == ["June", "Dec. 5"]
 
 
 def test_years_in_a_list_are_years_after_one_that_is_dated() -> None:

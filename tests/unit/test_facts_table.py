@@ -101,6 +101,14 @@ def test_a_denial_corrects_within_its_sentence_only() -> None:
     assert current(table) == ["$2,000", "$3,000"]
 
 
+def test_a_denial_of_one_kind_corrects_no_other() -> None:
+    said = said_in("The fee is $30, not on May 5.", coordinate="#1 user", author="user")
+    assert [(one.fact.text, one.correction, one.denied) for one in said] == [
+        ("$30", False, False),
+        ("May 5", False, True),
+    ]
+
+
 def test_a_value_corrected_twice_and_back_holds_as_said_last() -> None:
     table = told("预算是五万元", "预算改成八万元", "预算改成五万元")
     assert current(table) == ["五万元"]
@@ -130,6 +138,8 @@ def test_a_saying_knows_its_subject() -> None:
     assert subjects("把预算改成八万元") == ["预算"]
     assert subjects("- **Economy Price**: $121") == ["economy price"]
     assert subjects("I fly from New York to Seattle on May 20th") == [""]
+    assert subjects("the wobble is 17 kg") == ["wobble"]
+    assert subjects("the wobble of 17 kg") == [""]
     assert subjects("there are 17 of them") == []
     assert subjects("the average price was is equals 17") == ["average price"]
     assert subjects("预算现在只是约为八万元") == ["预算"]

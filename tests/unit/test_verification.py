@@ -137,8 +137,20 @@ def test_another_language_is_not_taken() -> None:
     lines, why = check("#1 user: 用户要求取消预订 EHGLP3 并退款\n#2 assistant: 退款需要几天\n#6 user: 请把发票寄到邮箱")
     assert why[Why.OTHER_LANGUAGE] == 2
     assert next(line for line in lines if line.numbers == ((1, 1),)).text.startswith("Please cancel")
-    _, why = check("#6 user: thanks, please mail the invoice to zhang@example.com\n#3 user: go ahead")
-    assert why[Why.OTHER_LANGUAGE] == 1
+    chinese = [
+        said(1, "user", "请查一下订单 A-17 什么时候发货，金额是多少。"),
+        said(2, "search", '{"order": "A-17", "price": 12.5}'),
+    ]
+    draft = "#1 user: asked about the price of order A-17\n#2 search: 订单 A-17 的金额是 12.5，查询结果里没有显示其他任何费用"
+    lines, _, report = verify(draft, chinese, FactTable(), repair_tokens=60)
+    assert [dropped.why for dropped in report.dropped] == [Why.OTHER_LANGUAGE]
+    assert (
+        lines[1].text == "订单 A-17 的金额是 12.5，查询结果里没有显示其他任何费用"
+    )  # the conversation's language, whatever the tool speaks
+    _, _, report = verify(
+        "#2 search: 已经全部查好了没有问题\n#1 user: 订单什么时候发货", chinese, FactTable(), repair_tokens=60
+    )
+    assert [dropped.why for dropped in report.dropped] == [Why.UNRELATED]
 
 
 def test_an_instruction_in_the_transcript_moves_nothing() -> None:

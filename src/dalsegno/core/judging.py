@@ -9,7 +9,7 @@ Rules of this module:
   - states a number, date, time, id, address, path or version that those messages do not;
   - quotes wording, or tells of an approval or a commitment, that none of them contains, or tells of one while naming
     messages of several authors, so that nobody could say who gave it;
-  - shares no words with them, or is written in another script than theirs.
+  - shares no words with them, or is written in a script that is neither theirs nor the conversation's.
 
 * Names are set right, never believed: an accepted line bears its messages' true authors.
 * What no rule can see stays possible: a wrong word that is no fact, such as a lost "not".
@@ -98,6 +98,9 @@ _COMMON = frozenset(
 )
 _SHARED = 0.15
 _MOSTLY, _HARDLY = 0.5, 0.1
+_A_THIRD = 3
+"""A language is the conversation's when at least one in so many messages of people and models is in it."""
+_TOOLS = frozenset({"tool", "function"})
 
 
 class Judge:
@@ -111,6 +114,8 @@ class Judge:
         self.turns: Mapping[int, Turn] = {turn.number: turn for turn in turns}
         self._names = {name.casefold() for turn in self.turns.values() for name in (turn.author, turn.role) if name}
         self._indices: dict[tuple[int, ...], FactIndex] = {}
+        chinese = [_han_share(turn.text) > _MOSTLY for turn in self.turns.values() if turn.role not in _TOOLS]
+        self._spoken = {is_han for is_han in (True, False) if chinese.count(is_han) * _A_THIRD >= max(1, len(chinese))}
 
     def judge(self, claim: Claim | None) -> Line | tuple[Why, str]:
         """The line a claim becomes, under its true authors; or the rule it breaks, with what breaks it."""
@@ -163,17 +168,18 @@ class Judge:
                 return Why.WRONG_AUTHOR, name
         return None
 
-    @staticmethod
-    def _foreign(text: str, told: Sequence[Turn]) -> tuple[Why, str] | None:
+    def _foreign(self, text: str, told: Sequence[Turn]) -> tuple[Why, str] | None:
         source = "\n".join(turn.text for turn in told)
         terms, theirs = _terms(text), _terms(source)
-        if terms and theirs:
-            ours, its = _han_share(text), _han_share(source)
-            if (its > _MOSTLY and ours < _HARDLY) or (its < _HARDLY and ours > _MOSTLY):
+        if not terms or not theirs:
+            return None
+        wanted = _SHARED * len(terms)
+        if _differ(_han_share(text), _han_share(source)):
+            # A Chinese agent may tell of an English tool in Chinese: what they share then are names and figures.
+            if (_han_share(text) > _MOSTLY) not in self._spoken:
                 return Why.OTHER_LANGUAGE, ""
-            if len(terms & theirs) < max(1, _SHARED * len(terms)):
-                return Why.UNRELATED, ""
-        return None
+            wanted = 1
+        return (Why.UNRELATED, "") if len(terms & theirs) < max(1, wanted) else None
 
     def _index(self, told: Sequence[Turn]) -> FactIndex:
         key = tuple(turn.number for turn in told)
@@ -184,6 +190,11 @@ class Judge:
 
 def _terms(text: str) -> set[str]:
     return {found[0].lower() + (found[1] or "") for found in _TERM.finditer(text)} - _COMMON
+
+
+def _differ(one: float, other: float) -> bool:
+    """Whether one of two shares of Chinese is most of a text and the other hardly any of it."""
+    return max(one, other) > _MOSTLY and min(one, other) < _HARDLY
 
 
 def _han_share(text: str) -> float:

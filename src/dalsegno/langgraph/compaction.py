@@ -119,14 +119,17 @@ def compaction_node(
 
 def _read(state: Any, messages_key: str, summary_key: str) -> tuple[list[Any], Any]:
     """Messages and summary of a state that is a mapping or an object with fields."""
-    fields = state if isinstance(state, Mapping) else vars(state) if hasattr(state, "__dict__") else None
-    messages = None if fields is None else fields.get(messages_key)
-    if fields is None or not isinstance(messages, (list, tuple)):
+
+    def field(key: str) -> Any:
+        return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+
+    messages = field(messages_key)
+    if not isinstance(messages, (list, tuple)):
         raise Misuse(
             f"the state has no list of messages in {messages_key!r}; name the channel with messages_key, and give the "
             "node a state that has it."
         )
-    return list(messages), fields.get(summary_key)
+    return list(messages), field(summary_key)
 
 
 def _update(done: Compacted, messages_key: str, summary_key: str, removal: Removal) -> dict[str, Any]:

@@ -16,15 +16,17 @@ from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import OmitFromInput
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from dalsegno.core.compaction import CompactionPolicy
+from dalsegno.core.tokens import Calibrated, request_tokens
 from dalsegno.langgraph.compacting import Compacted, Compaction, How, render_summary, summary_of
 from dalsegno.langgraph.compaction import removals
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
+from dalsegno.langgraph.turns import turns_of
 
 __all__ = ["ContinuityMiddleware", "ContinuityState"]
 
@@ -45,6 +47,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         policy: CompactionPolicy | None = None,
         *,
         ds: HasJournal | None = None,
+        calibrate: bool = False,
         **how: Unpack[How],
     ) -> None:
         """Take the policy and the writer.
@@ -52,6 +55,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         Args:
             policy: limits and amounts.
             ds: an open database whose journal holds the conversation, usually the one whose checkpointer the agent has.
+            calibrate: correct the token estimates by the usage that the model's answers report.
             how: who writes digests and how messages are counted; see `How`.
         """
         super().__init__()
@@ -60,6 +64,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         self._work = Compaction(policy, **how)
         self._other_tokens = 0
         self._last: tuple[Any, str] = (None, "")
+        self._counter = Calibrated(base=self._work.count) if calibrate else None
 
     def before_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
         """Take out what is due."""
@@ -93,13 +98,28 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Show the summary to the model, as a record after the instructions."""
-        return handler(self._shown(request))
+        shown = self._shown(request)
+        return self._learnt(shown, handler(shown))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Async face of `wrap_model_call`."""
-        return await handler(self._shown(request))
+        shown = self._shown(request)
+        return self._learnt(shown, await handler(shown))
+
+    def _learnt(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
+        """The answer as it is, after its reported usage has corrected the counter."""
+        if self._counter is not None:
+            reported = [message.usage_metadata for message in response.result if isinstance(message, AIMessage)]
+            tokens = sum(usage["input_tokens"] for usage in reported if usage)
+            base = self._counter.base
+            estimated = sum(turn.tokens for turn in turns_of(request.messages, base)) + request_tokens(
+                [], request.system_prompt or "", [_schema(tool) for tool in request.tools], base
+            )
+            self._counter = self._counter.learn(estimated=estimated, reported=tokens)
+            self._work.count = self._counter
+        return response
 
     def _record(self, value: Any) -> str:
         """The summary as it is shown; made once for each, since most calls show the same."""

@@ -31,7 +31,7 @@ from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["Begun", "Ending", "Turn", "begin", "decide", "find", "finish", "keep", "page"]
+__all__ = ["Begun", "Ending", "Turn", "begin", "decide", "find", "finish", "keep", "notice", "page"]
 
 _SECOND = 1_000_000
 _KEY_DIGITS = 64
@@ -129,9 +129,7 @@ def _turn(row: ActionRow, now: int, *, holder: str, ttl: int, ask: bool, lasts: 
         left = (row.lease_until or 0) - now
         if left > 0:
             raise ActionInFlight(row.name, action_id=row.id, holder=row.holder or "", seconds=left / _SECOND)
-        row.error = f"attempt {row.attempts} by {row.holder!r} began {_told(row.started_at)}, and its lease ran out"
-        row.move(Move.LOSE, Role.LEDGER, _LEDGER, now, why=row.error)
-        row.lease_until, row.ended_at = None, now
+        _lose(row, now)
     if row.state is State.UNKNOWN:
         return Turn.LOST
     if row.state is State.SUCCEEDED:
@@ -151,6 +149,12 @@ def _turn(row: ActionRow, now: int, *, holder: str, ttl: int, ask: bool, lasts: 
     return Turn.RUN
 
 
+def _lose(row: ActionRow, now: int) -> None:
+    row.error = f"attempt {row.attempts} by {row.holder!r} began {_told(row.started_at)}, and its lease ran out"
+    row.move(Move.LOSE, Role.LEDGER, _LEDGER, now, why=row.error)
+    row.lease_until, row.ended_at = None, now
+
+
 def _told(micros: int | None) -> str:
     return "some time" if micros is None else f"at {from_micros(micros).isoformat(timespec='seconds')}"
 
@@ -168,6 +172,23 @@ def _approved(row: ActionRow, now: int) -> bool:
         and approval.get("digest") == _shown_digest(row)
         and (until is None or until > now)
     )
+
+
+@sound
+def notice(scope: Scope, name: str, key: bytes) -> Op[Action]:
+    """Call an action lost when its lease has run out; returns it as it stands then.
+
+    Raises:
+        ActionNotFound: there is no such action.
+    """
+    thread = yield from lock_thread(scope, name, create=False)
+    row = yield from load_row(thread, key)
+    if row is None:
+        raise _not_found(key.hex())
+    if row.state is State.RUNNING and (row.lease_until or 0) <= thread.now:
+        _lose(row, thread.now)
+    yield from save_row(thread, row)
+    return view(name, row)
 
 
 @sound

@@ -373,6 +373,8 @@ def _english_date(text: str, low: str, start: int) -> Iterator[tuple[int, int, s
         last_month = str(_MONTH_NUMBER[found["m2"][:3]]) if found["m2"] else month
         last = _value(year, last_month, found["e"])
         value = f"{value}/{last}" if last else value
+    if text[end - 1] == ".":
+        end -= 1
     if day or year or _month_alone(text, found):
         yield before.start() if before else start, end, value
 

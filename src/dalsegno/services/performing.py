@@ -1,0 +1,317 @@
+"""One effect from its record to its end, as a script that two drivers play.
+
+Rules of this module:
+
+* The script yields what is to be done next (`Work`) and receives what came of it, so that waiting and awaiting are not
+  told apart here. The ledger's operations are each one transaction; between them nothing is held.
+* The effect is played only after `begin` has committed, and at most once for each time that it has.
+* Whoever cannot tell is not asked twice: a reconciler that fails, hangs or does not know leaves the ledger as it was,
+  and a person is asked.
+* A person's answer carries the ticket of the question. It counts for that action at that moment alone, whoever
+  receives it: an answer to something else is put where it belongs, and an old one is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from dalsegno.contracts import Op
+from dalsegno.core import codec
+from dalsegno.core.action_policy import ActionPolicy, Happened, NotHappened
+from dalsegno.core.actions import ActionKind, Move, Role
+from dalsegno.core.arguments import Call
+from dalsegno.core.journal import Undecoded
+from dalsegno.core.tree import Json
+from dalsegno.errors import (
+    ActionFailed,
+    ActionMoved,
+    ActionNotFound,
+    ActionOutcomeUnknown,
+    ActionRejected,
+    ActionResultLost,
+    ApprovalRequired,
+    DalsegnoError,
+    IllegalMove,
+    NotSerializable,
+)
+from dalsegno.services.action_rows import Action
+from dalsegno.services.actions import Begun, Ending, Turn, begin, decide, find, finish
+from dalsegno.services.threads_row import Scope
+
+__all__ = [
+    "ANSWERS",
+    "Ask",
+    "Effect",
+    "Job",
+    "Look",
+    "Script",
+    "Transact",
+    "Work",
+    "closing",
+    "ended_badly",
+    "opening",
+    "performing",
+    "reconciling",
+    "stored_result",
+]
+
+ANSWERS: Mapping[str, Move] = {
+    "approve": Move.APPROVE,
+    "reject": Move.REJECT,
+    "succeeded": Move.FIND_SUCCEEDED,
+    "failed": Move.FIND_FAILED,
+    "retry": Move.RETRY,
+}
+"""What a person may say, and the move it makes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A call on its way through the ledger.
+
+    Attributes:
+        thread: the thread's id.
+        call: what is called.
+        key: its idempotency key.
+        policy: how it is an action.
+        ask: whether someone has to approve it.
+        holder: who runs it.
+        fence: the run's fencing token, when it has a lease on the thread.
+        user: who decides when an answer does not say who.
+        can_ask: whether a person can be asked here and now.
+    """
+
+    thread: str
+    call: Call
+    key: bytes
+    policy: ActionPolicy
+    ask: bool
+    holder: str
+    fence: int | None = None
+    user: str | None = None
+    can_ask: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transact:
+    """Run an operation of the ledger in a transaction of its own."""
+
+    make: Callable[[Scope], Op[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Do what the action is about, and keep its lease alive meanwhile."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Let the reconciler look, for a limited time."""
+
+    action: Action
+    within: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Put a question to a person, who may answer much later, in another process."""
+
+    question: dict[str, Any]
+
+
+Work: TypeAlias = Transact | Effect | Look | Ask
+Script: TypeAlias = Generator[Work, Any, Any]
+
+
+def performing(job: Job) -> Script:
+    """Do an action, or return what it came back with when it was done.
+
+    Raises:
+        ActionRejected, ActionFailed: a person said so in answer to this very call.
+        ApprovalRequired, ActionOutcomeUnknown: a person has to decide and cannot be asked here.
+    """
+    begun = yield from opening(job)
+    if begun.turn is Turn.DONE:
+        return stored_result(begun.action)
+    try:
+        result = yield Effect(begun.token)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        yield from ended_badly(job, begun.token, error)
+        raise
+    yield from closing(job, begun.token, result)
+    return result
+
+
+def opening(job: Job) -> Generator[Work, Any, Begun]:
+    """Come to where the effect may start, or is done."""
+    while True:
+        begun: Begun = yield Transact(
+            lambda scope: begin(
+                scope, job.thread, job.call, ActionKind(job.policy.kind), job.key, holder=job.holder,
+                ttl=job.policy.lease, ask=job.ask, lasts=job.policy.expires, fence=job.fence,
+            )
+        )  # fmt: skip
+        if begun.turn is Turn.WAIT:
+            if not job.can_ask:
+                raise ApprovalRequired(job.call.name, action_id=begun.action.action_id)
+            yield from _asked(job, question_of(begun.action, "approval", ("approve", "reject")))
+        elif begun.turn is Turn.LOST:
+            yield from _lost(job, begun.action)
+        else:
+            return begun
+
+
+def closing(job: Job, token: int, result: Any) -> Script:
+    """Write down that an effect came back, and with what."""
+    why = None
+    kept: Json
+    try:
+        kept = [codec.encode(result, "result")]
+    except NotSerializable as error:
+        kept, why = {"lost": codec.encode(str(error))}, f"its result could not be stored: {error}"
+    ending = Ending(move=Move.SUCCEED, result=kept, why=why)
+    try:
+        yield Transact(lambda scope: finish(scope, job.thread, job.key, token, ending, fence=job.fence))
+    except DalsegnoError as error:
+        error.add_note(f"action {job.call.name!r} had come back with {result!r:.200}")
+        raise
+
+
+def ended_badly(job: Job, token: int, error: BaseException) -> Script:
+    """Write down that an effect raised: it failed, or nobody knows."""
+    open_end = isinstance(error, job.policy.unclear) or not isinstance(error, Exception)
+    said = f"{type(error).__name__}: {error}"
+    why = f"it was left with {said}, which does not say whether it happened" if open_end else said
+    ending = Ending(move=Move.LOSE if open_end else Move.FAIL, why=why)
+    try:
+        yield Transact(lambda scope: finish(scope, job.thread, job.key, token, ending, fence=job.fence))
+    except DalsegnoError as lost:
+        error.add_note(f"and the ledger did not take that down: {lost}")
+
+
+def stored_result(action: Action) -> Any:
+    """What a finished action came back with.
+
+    Raises:
+        ActionResultLost: it could not be stored, or is of a class that is not registered here.
+    """
+    if isinstance(action.result, Undecoded):
+        raise ActionResultLost(action.name, action_id=action.action_id, why=action.result.reason)
+    return action.result
+
+
+# --- what became of it
+
+
+def reconciling(job: Job, action: Action) -> Generator[Work, Any, BaseException | None]:
+    """Let the reconciler look at a lost action, and write down what it found.
+
+    Returns:
+        Why it could not tell, or None.
+    """
+    try:
+        found = yield Look(action, job.policy.reconcile_within)
+    except Exception as error:  # noqa: BLE001 - the reconciler's own; it is chained to what is raised next
+        return error
+    if found is None:
+        return None
+    if not isinstance(found, Happened | NotHappened):
+        return TypeError(f"a reconciler returns Happened, NotHappened or None, not {type(found).__name__}")
+    move, result = Move.FIND_FAILED, None
+    if isinstance(found, Happened):
+        try:
+            move, result = Move.FIND_SUCCEEDED, [codec.encode(found.result, "result")]
+        except NotSerializable as error:
+            return error
+    with suppress(ActionMoved, IllegalMove):  # someone else found out first; look again
+        yield Transact(
+            lambda scope: decide(
+                scope, job.thread, job.key, move, Role.RECONCILER, "reconciler", version=action.version, result=result,
+                why=found.why, fence=job.fence,
+            )
+        )  # fmt: skip
+    return None
+
+
+def _lost(job: Job, action: Action) -> Script:
+    cause: BaseException | None = None
+    if job.policy.reconcile is not None:
+        cause = yield from reconciling(job, action)
+        now: Action = yield Transact(lambda scope: find(scope, job.key.hex()))
+        if now.version != action.version:
+            return
+    if not job.can_ask:
+        raise ActionOutcomeUnknown(job.call.name, action_id=action.action_id, known=action.error or "") from cause
+    question = question_of(action, "unknown_outcome", ("succeeded", "failed", "retry"))
+    if cause is not None:
+        question["reconciler"] = f"{type(cause).__name__}: {cause}"[:500]
+    yield from _asked(job, question)
+
+
+# --- asking a person
+
+
+def question_of(action: Action, kind: str, decisions: tuple[str, ...]) -> dict[str, Any]:
+    """What a person is shown, as plain data."""
+    return {
+        "type": kind,
+        "ticket": action.ticket,
+        "action_id": action.action_id,
+        "action": action.name,
+        "kind": str(action.kind),
+        "arguments": action.arguments,
+        "recipient": action.recipient,
+        "attempts": action.attempts,
+        "known": action.error,
+        "decisions": list(decisions),
+        "answer": {"ticket": action.ticket, "decision": "|".join(decisions), "by": "who decides"},
+    }
+
+
+def _asked(job: Job, question: dict[str, Any]) -> Script:
+    """Put a question and write the answer down; an answer that says nothing is asked for once more."""
+    while True:
+        answer = yield Ask(question)
+        problem = _problem(answer, job)
+        if problem is None:
+            break
+        question = {**question, "problem": problem}
+    action_id, _, version = str(answer["ticket"]).rpartition(":")
+    move, by = ANSWERS[answer["decision"]], str(answer.get("by") or job.user)
+    result = [codec.encode(answer.get("result"), "result")] if move is Move.FIND_SUCCEEDED else None
+    why = answer.get("why")
+    try:
+        yield Transact(
+            lambda scope: decide(
+                scope, job.thread, bytes.fromhex(action_id), move, Role.PERSON, by, version=int(version),
+                result=result, why=None if why is None else str(why), fence=job.fence,
+            )
+        )  # fmt: skip
+    except (ActionMoved, ActionNotFound, IllegalMove):
+        return  # an answer to a question of the past
+    if bytes.fromhex(action_id) == job.key and move is Move.REJECT:
+        raise ActionRejected(job.call.name, action_id=action_id, by=by)
+    if bytes.fromhex(action_id) == job.key and move is Move.FIND_FAILED:
+        raise ActionFailed(job.call.name, action_id=action_id, by=by)
+
+
+def _problem(answer: Any, job: Job) -> str | None:
+    """Why an answer says nothing; None when it does."""
+    if not isinstance(answer, Mapping):
+        return "answer with the question's ticket, a decision and who decides"
+    action_id, _, version = str(answer.get("ticket")).rpartition(":")
+    if len(action_id) != 2 * len(job.key) or not version.isdecimal() or set(action_id) - set("0123456789abcdef"):
+        return "the answer's ticket is missing or wrong; copy the question's"
+    if answer.get("decision") not in ANSWERS:
+        return f"the answer's decision is none of {', '.join(ANSWERS)}"
+    if not str(answer.get("by") or job.user or "").strip():
+        return "the answer does not say who decides; give 'by'"
+    return None
