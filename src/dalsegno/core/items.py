@@ -12,8 +12,8 @@ Rules of this module:
   the write and the states that hold it share one item. What is smaller costs less where it stands than an item's row.
 * A list that is larger than that, holds messages, or has changed since its parent becomes
   `{"$list": [[lane, first, last], ...]}`; elements that were in the parent's list keep their place, new ones are
-  appended to a lane of the list's own, so that a growing list stays one range. Scalars of up to `INLINE_BYTES` that
-  come together share an item, a chunk of up to `WHOLE_BYTES`; records keep items of their own.
+  appended to a lane of the list's own, so that a growing list stays one range. Scalars of up to `INLINE_BYTES` and
+  references that come together share an item, a chunk of up to `WHOLE_BYTES`; records keep items of their own.
 * A plain object larger than `DICT_BYTES` becomes `{"$dict": ranges}` over `[key, value]` elements, in insertion order.
 * Elements may hold split lists and dicts of their own, down to `MAX_DEPTH`; reading any state therefore takes a
   bounded number of rounds.
@@ -329,7 +329,8 @@ class _Rebuild:
             if isinstance(element, dict) and len(element) == 1 and "$chunk" in element:
                 if not isinstance(element["$chunk"], list):
                     raise Damaged(f"item {place[0]}:{place[1]}", expected="a chunk of a list", found=element)
-                yield from element["$chunk"]
+                for part in element["$chunk"]:
+                    yield self.tree(part) if isinstance(part, (dict, list)) else part
             else:
                 yield self.tree(element)
 

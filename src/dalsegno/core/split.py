@@ -179,7 +179,7 @@ class Split:
         alone = keyed or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
         before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old], alone=alone)
         by_key = before.by_key() if keyed else {}
-        small = [None if alone else _small(element) for element in elements]
+        small = [None if alone else self._small(element) for element in elements]
         placed: list[Place | bytes] = []  # where an element stands already, or what it is
         run: list[bytes] = []  # texts of small elements that are new
         index = 0
@@ -206,6 +206,9 @@ class Split:
         return ranges_over(
             (lane, self._add_element(lane, part)) if isinstance(part, bytes) else part for part in placed
         )
+
+    def _small(self, element: Any) -> bytes | None:
+        return _small(self._resolve(element) if isinstance(element, Apart) else element)
 
     def _element_body(self, element: Any, old: Any, depth: int) -> bytes:
         if _is_pair(element) and depth + 1 < MAX_DEPTH:
@@ -310,14 +313,18 @@ class _Before:
 
 
 def _small(element: Any) -> bytes | None:
-    """Text of a scalar that is so small that it may share an item; None for any other element.
+    """Text of a scalar or a reference that is so small that it may share an item; None for any other element.
 
     Records keep items of their own: one of them changes at a time.
     """
-    if isinstance(element, (list, dict, Apart)):
+    if isinstance(element, list) or (isinstance(element, dict) and not _is_reference(element)):
         return None
     text = orjson.dumps(element)
     return text if len(text) <= INLINE_BYTES else None
+
+
+def _is_reference(tree: dict[str, Any]) -> bool:
+    return len(tree) == 1 and ("$ref" in tree or "$blob" in tree)
 
 
 def _texts(tree: Any) -> list[bytes]:
