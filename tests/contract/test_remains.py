@@ -29,6 +29,20 @@ def plant(ds: Any, statement: str, **params: Any) -> None:
     [
         ("item_add", {"lane": 1, "pos": 1, "digest": None, "body": '"left"'}),
         ("write_save", {"ckpt": 1, "task": b"t" * 16, "path": "", "body": '{"writes":[]}'}),
+        (
+            "summary_add",
+            {
+                "branch": 0,
+                "ckpt": None,
+                "from_seq": 1,
+                "to_seq": 2,
+                "at": 1,
+                "writer": "extract",
+                "policy": "{}",
+                "lines": "[]",
+                "facts": "{}",
+            },
+        ),
         ("namespace_add", {"ns": 0, "name": ""}),
         ("branch_add", {"branch": 1, "parent": 0, "forked_at": 1}),
         ("blob_ref_add", {"digest": b"d" * 32}),
