@@ -13,13 +13,17 @@ from dalsegno import errors
 from dalsegno.connect import Dalsegno, connect
 from dalsegno.core.action_policy import ActionPolicy, Approval, Happened, NotHappened
 from dalsegno.core.codec import register, register_module, register_types
+from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.journal import Event, Kind, Undecoded
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
+from dalsegno.core.summary import Summary
+from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
 
 __all__ = [
     "ActionPolicy",
     "Approval",
+    "CompactionPolicy",
     "Dalsegno",
     "Default",
     "Drop",
@@ -30,14 +34,19 @@ __all__ = [
     "NotHappened",
     "Rename",
     "StateSchema",
+    "Summary",
     "Undecoded",
+    "acompact",
     "afork",
     "aresume",
+    "compact",
+    "compaction_node",
     "connect",
     "errors",
     "fork",
     "register",
     "register_module",
     "register_types",
+    "render_summary",
     "resume",
 ]
