@@ -19,15 +19,20 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 from langgraph.prebuilt import ToolRuntime
 
-__all__ = ["injected", "tool_call_id_of"]
+__all__ = ["hints_of", "injected", "tool_call_id_of"]
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a function's parameters, resolved where they can be."""
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations are other people's code; without them nothing is injected
+        return dict(getattr(function, "__annotations__", {}))
 
 
 def injected(function: Callable[..., Any]) -> dict[str, bool]:
     """The injected parameters of a function, and for each whether it is the tool call's id itself."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations are other people's code; without them nothing is injected
-        hints = dict(getattr(function, "__annotations__", {}))
+    hints = hints_of(function)
     return {name: _is(hint, InjectedToolCallId) for name, hint in hints.items() if name != "return" and _hidden(hint)}
 
 

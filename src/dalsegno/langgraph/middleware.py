@@ -1,4 +1,4 @@
-"""Compaction for LangChain's agents.
+"""Compaction and actions for LangChain's agents.
 
 Rules of this module:
 
@@ -6,26 +6,32 @@ Rules of this module:
   stands in the instructions, as a record. The state never holds it as a message.
 * Instructions and tools are counted as they were in the agent's last call, because a hook before the model does not
   see them.
+* Calls of the tools that were named as actions go through the ledger (`langgraph/tools.py`); the others pass through.
 * Needs the `langchain` package; the rest of dalsegno does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, NotRequired, Unpack
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, NotRequired, Unpack, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import OmitFromInput
-from langchain_core.messages import AIMessage, SystemMessage
+from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
+from dalsegno.core.action_policy import ActionPolicy
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.tokens import Calibrated, request_tokens
+from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, How, render_summary, summary_of
 from dalsegno.langgraph.compaction import removals
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
+from dalsegno.langgraph.tools import HasActions, ToolActions
 from dalsegno.langgraph.turns import turns_of
 
 __all__ = ["ContinuityMiddleware", "ContinuityState"]
@@ -48,6 +54,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         *,
         ds: HasJournal | None = None,
         calibrate: bool = False,
+        actions: Mapping[str, ActionPolicy] | None = None,
         **how: Unpack[How],
     ) -> None:
         """Take the policy and the writer.
@@ -56,6 +63,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
             policy: limits and amounts.
             ds: an open database whose journal holds the conversation, usually the one whose checkpointer the agent has.
             calibrate: correct the token estimates by the usage that the model's answers report.
+            actions: by tool name, how calls of that tool are actions; needs `ds`. Other calls pass through.
             how: who writes digests and how messages are counted; see `How`.
         """
         super().__init__()
@@ -65,6 +73,12 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         self._other_tokens = 0
         self._last: tuple[Any, str] = (None, "")
         self._counter = Calibrated(base=self._work.count) if calibrate else None
+        self._actions: ToolActions | None = None
+        if actions:
+            if ds is None:
+                msg = "actions need the database with the ledger; give it with ds="
+                raise Misuse(msg)
+            self._actions = ToolActions(cast("HasActions", ds), actions)
 
     def before_model(self, state: ContinuityState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's call
         """Take out what is due."""
@@ -128,6 +142,24 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
             record = render_summary(value, self._work.policy.fact_tokens)
             self._last = (value, record)
         return record
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Pass a call of a tool that acts through the ledger."""
+        if self._actions is None:
+            return handler(request)
+        result: ToolMessage | Command[Any] = self._actions.wrap(request, handler)
+        return result
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """Async face of `wrap_tool_call`."""
+        if self._actions is None:
+            return await handler(request)
+        result: ToolMessage | Command[Any] = await self._actions.awrap(request, handler)
+        return result
 
     def _shown(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         system = request.system_message
