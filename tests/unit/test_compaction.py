@@ -346,3 +346,10 @@ def test_what_a_chat_model_is_asked_is_not_streamed_to_the_user() -> None:
 def test_a_summarizer_that_is_none_is_refused() -> None:
     with pytest.raises(Misuse, match="chat model"):
         compact(chat(24), summarizer=lambda text: text)  # type: ignore[typeddict-item]
+
+
+def test_one_empty_answer_among_many_is_a_failure() -> None:
+    writer = Writer(lambda piece: "" if len(writer.shown) == 2 else honest(piece), budget_tokens=200)
+    done = compact(chat(24), summarizer=writer)
+    assert not done.changed
+    assert "nothing for piece 2" in done.reason
