@@ -125,3 +125,20 @@ def test_every_change_of_every_part_of_a_row_breaks_a_chain():
     for at, (part, value) in itertools.product(range(3), changes.items()):
         changed = [*rows[:at], rows[at]._replace(**{part: value}), *rows[at + 1 :]]
         assert list(verify(1, changed, heads)), (at, part)
+
+
+@pytest.mark.parametrize("forged", [1, 2, 3])
+def test_a_row_that_was_made_anew_with_its_own_hash_is_found(forged):
+    """Whoever can compute hashes still has to make every later row anew, and the head."""
+    rows, before = [], None
+    for seq in range(1, 4):
+        digest = digest_of(f"row {seq}")
+        before = link(1, 7, seq, seq * 10, digest, before)
+        rows.append(Link(7, seq, seq * 10, f"row {seq}", digest, before))
+    heads = {7: (3, rows[-1].hash)}
+    row = rows[forged - 1]
+    digest = digest_of("another story")
+    own = link(1, 7, row.seq, row.at, digest, rows[forged - 2].hash if forged > 1 else None)
+    rows[forged - 1] = Link(7, row.seq, row.at, "another story", digest, own)
+    (found,) = verify(1, rows, heads)
+    assert (found.kind, found.seq) == (("hash", forged + 1) if forged < 3 else ("end", 3))

@@ -20,6 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import acts
 import graphs
 
 from dalsegno.connect import open_store
@@ -117,7 +118,23 @@ def forks(say: Say, *, url: str, thread: str) -> None:
     ds.close()
 
 
-JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many, hold_lock, forks)}
+def acting(
+    say: Say, *, url: str, tenant: str, world: str, at: int | None, die: str | None, looks: bool, answer: Any, face: str
+) -> None:
+    """Begin or go on with a run that acts on the world; die at the point `at` of its writes, or where `die` says."""
+    store = FaultyStore(open_store(url), split=False)
+    ds = connect_over(store, tenant=tenant)
+    ds.scope()
+    store.arm(at, None if at is None else Kill())
+    seen: list[Any] = []
+    say(acts.play(ds, world, die=die, looks=looks, answer=answer, face=face, seen=seen))
+    store.disarm()
+    say([point.place for point in store.trail])
+    say(len(seen))
+    ds.close()
+
+
+JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many, hold_lock, forks, acting)}
 
 
 def _child(order: dict[str, Any], out: int) -> None:
