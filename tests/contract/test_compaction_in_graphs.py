@@ -6,9 +6,10 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import _messages_delta_reducer, add_messages
 
 from dalsegno.core.compaction import CompactionPolicy, Settled
 from dalsegno.core.summary import Summary, numbers_in
@@ -89,6 +90,27 @@ async def test_the_same_in_an_async_graph(ads) -> None:
         state = await graph.ainvoke({"messages": [HumanMessage(f"Order {at} chairs.")]}, CONFIG)
     assert len(state["messages"]) <= 10
     assert Summary.from_json(state["summary"]).covered
+
+
+class Delta(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+    summary: dict[str, Any]
+
+
+@pytest.mark.filterwarnings("ignore:.*[Bb]eta.*")
+@pytest.mark.parametrize(
+    ("schema", "removal"),
+    [(State, "remove"), (State, "overwrite"), (Delta, "remove")],
+    ids=["remove", "overwrite", "delta"],
+)
+def test_what_a_summary_takes_out_is_no_deletion(ds, schema, removal) -> None:
+    graph = graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds, removal=removal), schema)
+    state = talk(graph, 12)
+    assert Summary.from_json(state["summary"]).covered
+    assert [(event.seq, event.kind) for event in ds.journal.read("t")] == [(seq, "message") for seq in range(1, 25)]
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(id=state["messages"][-1].id)]}, as_node="compact")
+    assert [event.kind for event in ds.journal.read("t", after=24)] == ["delete"]  # what a person removes is
+    assert ds.threads.check().clean
 
 
 def test_a_summary_is_written_again_from_the_journal(ds) -> None:

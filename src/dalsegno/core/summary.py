@@ -20,7 +20,17 @@ from typing import Any, TypeAlias
 from dalsegno.core.facts import FactTable
 from dalsegno.errors import Damaged
 
-__all__ = ["Line", "Ranges", "Span", "Summary", "lines_from_json", "lines_to_json", "numbers_in", "ranges_of"]
+__all__ = [
+    "Line",
+    "Ranges",
+    "Span",
+    "Summary",
+    "evicted_in",
+    "lines_from_json",
+    "lines_to_json",
+    "numbers_in",
+    "ranges_of",
+]
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers as first and last of each stretch, ascending, both ends included."""
@@ -178,6 +188,14 @@ class Summary:
                 f"not a summary ({type(error).__name__}: {error}); give the field another name, or build it again from "
                 "the journal"
             ) from error
+
+
+def evicted_in(value: Any) -> frozenset[str]:
+    """Ids of the messages that a summary's JSON took out last; none for any other value."""
+    if isinstance(value, dict) and value.keys() >= {"version", "spans", "facts", "evicted"}:
+        ids = value["evicted"]
+        return frozenset(id_ for id_ in ids if isinstance(id_, str)) if isinstance(ids, list) else frozenset()
+    return frozenset()
 
 
 def lines_to_json(lines: Sequence[Line]) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from langgraph.pregel._loop import PregelLoop
 
 from dalsegno.contracts import Op, OpFactory, Store
 from dalsegno.core.schema import StateSchema
+from dalsegno.core.summary import evicted_in
 from dalsegno.errors import Misuse
 from dalsegno.langgraph import types as _types
 from dalsegno.langgraph.authors import Authors
@@ -402,7 +403,9 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Storing a checkpoint, with what its delta channels bring to the journal."""
         scope, place = self._scope(), request.place
         heard = heard_of(self._steps, loop, channels, checkpoint, place.parent, is_root=place.ns == "")
-        request = replace(request, elsewhere=standing_in(self._steps, loop, channels, place.id))
+        # What a summary of the state took out is gone for room alone; nobody deleted it.
+        evicted = frozenset[str]().union(*map(evicted_in, checkpoint["channel_values"].values()))
+        request = replace(request, elsewhere=standing_in(self._steps, loop, channels, place.id) | evicted)
 
         def op() -> Op[PutDone]:
             yield from alone(scope, request.thread, place)

@@ -96,7 +96,8 @@ class Put:
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
         forms: numbers of forms that are known to be stored.
-        elsewhere: ids of messages in channels of which a checkpoint holds no value; they are not gone.
+        elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
+            took out; nobody deleted them.
     """
 
     thread: str

@@ -105,7 +105,7 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
             words[said.id] = canonical(spoken.tree)
     if ns == ROOT:
         for id_ in heard.gone:
-            if id_ in known and (place := known[id_].place) is not None:
+            if id_ in known and id_ not in request.elsewhere and (place := known[id_].place) is not None:
                 tell(Kind.DELETE, Said(id_, Kind.DELETE, known[id_].author, ""), place)
     row.pool = split.next_pool - 1
     if events:
