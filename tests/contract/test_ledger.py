@@ -106,6 +106,18 @@ def test_a_call_is_recorded_run_and_ended(ledger):
     assert ledger.ds.threads.check().findings == []
 
 
+def test_a_move_is_told_in_the_journal_and_found_there(ledger):
+    ledger.finish(ledger.begin().token, Move.FAIL, why="ValueError: no such order")
+    events = ledger.ds.journal.read("t")
+    assert [event.text for event in events] == [
+        "refund: pending (record by ledger)",
+        "refund: running (start by ledger)",
+        "refund: failed (fail by ledger): ValueError: no such order",
+    ]
+    assert events[0].payload["arguments"] == {"order": "A-1", "amount": 12.5}
+    assert [event.seq for event in ledger.ds.journal.search("t", "no such order")] == [3]
+
+
 def test_what_succeeded_is_not_run_again(ledger):
     ledger.finish(ledger.begin().token, result="done")
     again = ledger.begin()

@@ -20,7 +20,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.actions import ActionKind, Move, Role, State, moved
 from dalsegno.core.arguments import ActionScope, Call
-from dalsegno.core.journal import Kind, Undecoded, author_of, text_of_tree
+from dalsegno.core.journal import Kind, Undecoded, author_of
 from dalsegno.core.tree import Json
 from dalsegno.errors import StateShapeError, UnknownType
 from dalsegno.services import audit
@@ -248,6 +248,8 @@ def update_step(thread: ThreadRow, row: ActionRow) -> Step:
 
 _TREES = ("arguments", "recipient", "result")
 """Details of a move that are trees already."""
+_SHOWN = frozenset({"arguments", "recipient"})
+"""Those of them that the journal tells."""
 
 
 def _told(noted: Mapping[str, Any]) -> dict[str, Json]:
@@ -258,13 +260,12 @@ def _told(noted: Mapping[str, Any]) -> dict[str, Json]:
 def _event(noted: Mapping[str, Any]) -> NewEvent:
     """A move as the journal tells it; a result stands in the ledger and in the state, and is not stored again."""
     shown = {key: value for key, value in noted.items() if key not in _TREES}
-    tree: Any = codec.encode({**shown, **({"arguments": None} if "arguments" in noted else {})}, "move")
-    text = f"{noted['name']} {noted['to']} ({noted['move']} by {noted['by']})"
-    if "arguments" in noted:
-        tree["arguments"] = noted["arguments"]
-        text += f": {text_of_tree(noted['arguments'])}"
+    text = f"{noted['name']}: {noted['to']} ({noted['move']} by {noted['by']})"
     if "why" in noted:
         text += f": {noted['why']}"
+    tree: Any = codec.encode({**shown, "text": text, **dict.fromkeys(_SHOWN & noted.keys())}, "move")
+    for name in _SHOWN & noted.keys():
+        tree[name] = noted[name]
     return NewEvent(kind=Kind.ACTION, author=author_of(role=_LEDGER, name=noted["by"]), tree=tree, text=text)
 
 
