@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,39 @@ def test_a_reopened_thread_takes_an_import_and_one_that_holds_something_does_not
     assert import_transcript(ds, told, "t").messages == 1
     assert [event.seq for event in ds.journal.read("t")] == [2]
     assert ds.threads.check().clean
+
+
+WRONG: dict[str, Any] = {
+    "search for nothing": lambda ds: ds.journal.search("t", None),
+    "search, a text as limit": lambda ds: ds.journal.search("t", "x", limit="5"),
+    "search, less than none": lambda ds: ds.journal.search("t", "x", limit=-1),
+    "read after a text": lambda ds: ds.journal.read("t", after="x"),
+    "read, true as limit": lambda ds: ds.journal.read("t", limit=True),
+    "read at a number": lambda ds: ds.journal.read("t", checkpoint_id=5),
+    "append by a number": lambda ds: ds.journal.append("t", "note", 5, "x"),
+    "checkpoints before a number": lambda ds: ds.threads.checkpoints("t", before=5),
+    "checkpoints, a text as limit": lambda ds: ds.threads.checkpoints("t", limit="5"),
+    "checkpoints of a namespace": lambda ds: ds.threads.checkpoints("t", ns=5),
+    "state at a number": lambda ds: ds.threads.state("t", 5),
+    "state of a namespace": lambda ds: ds.threads.state("t", ns=5),
+    "state with references": lambda ds: ds.threads.state("t", 5, references=True),
+    "tree at a number": lambda ds: ds.threads.tree("t", 5),
+    "tree of none": lambda ds: ds.threads.tree("t", ns=None),
+    "list after a number": lambda ds: ds.threads.list(after=5),
+    "list, a text as limit": lambda ds: ds.threads.list(limit="5"),
+}
+
+
+@pytest.mark.parametrize("wrong", list(WRONG.values()), ids=list(WRONG))
+def test_a_wrong_argument_is_the_callers_mistake_and_no_damage(ds, wrong):
+    ds.journal.append("t", "note", "ana", "x")
+    with pytest.raises(Misuse, match="give"):
+        wrong(ds)
+    assert [event.text for event in ds.journal.read("t")] == ["x"]
+
+
+def test_no_limit_is_none(ds):
+    for number in range(15):
+        ds.journal.append("t", "note", "ana", f"退款 {number}")
+    assert len(ds.journal.search("t", "退款", limit=None)) == 15
+    assert len(ds.journal.search("t", "退款")) == 10
