@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
+from langgraph.graph import START, StateGraph
 
 import dalsegno
 from dalsegno.errors import LeaseHeld, Misuse, ThreadExists
@@ -117,3 +119,43 @@ def test_no_limit_is_none(ds):
         ds.journal.append("t", "note", "ana", f"退款 {number}")
     assert len(ds.journal.search("t", "退款", limit=None)) == 15
     assert len(ds.journal.search("t", "退款")) == 10
+
+
+def counting(ds: Any) -> Any:
+    class State(TypedDict, total=False):
+        count: int
+
+    builder = StateGraph(State).add_node("add", lambda state: {"count": state.get("count", 0) + 1})
+    return builder.add_edge(START, "add")
+
+
+@pytest.mark.parametrize("call", [dalsegno.resume, dalsegno.aresume, dalsegno.fork, dalsegno.afork])
+def test_only_a_compiled_graph_with_a_checkpointer_goes_on_or_back(ds, call):
+    def go(*args: Any) -> Any:
+        ended = call(*args, *(["x"] if "fork" in call.__name__ else []))
+        return asyncio.run(ended) if asyncio.iscoroutine(ended) else ended
+
+    builder = counting(ds)
+    for wrong in (builder, ds, "t", None):
+        with pytest.raises(Misuse, match="no compiled graph"):
+            go(wrong, "t")
+    with pytest.raises(Misuse, match="compile it with checkpointer"):
+        go(builder.compile(), "t")
+
+
+@pytest.mark.parametrize("call", [dalsegno.fork, dalsegno.afork])
+def test_a_fork_with_an_update_that_would_be_dropped_changes_nothing(ds, call):
+    graph = counting(ds).compile(checkpointer=ds.checkpointer)
+    graph.invoke({"count": 0}, {"configurable": {"thread_id": "t"}})
+    before = [info.checkpoint_id for info in ds.threads.checkpoints("t")]
+
+    def go(**more: Any) -> Any:
+        ended = call(graph, "t", before[-1], **more)
+        return asyncio.run(ended) if asyncio.iscoroutine(ended) else ended
+
+    with pytest.raises(Misuse, match=r"'nochannel', which the graph has no channel for; it has count"):
+        go(update={"nochannel": 1})
+    with pytest.raises(Misuse, match=r"as_node='nobody': the graph has no such node; it has add"):
+        go(update={"count": 1}, as_node="nobody")
+    assert [info.checkpoint_id for info in ds.threads.checkpoints("t")] == before
+    assert go(update={"count": 5}, as_node="__start__")["count"] == 6
