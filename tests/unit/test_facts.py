@@ -447,5 +447,10 @@ def test_a_small_number_after_a_noun_only_counts() -> None:
     assert values("Section 4 and page 12", Kind.ID) == ["4", "12"]
 
 
+def test_digits_on_both_sides_of_a_magnitude_are_one_number() -> None:
+    assert values("付3万5元", Kind.AMOUNT) == ["CNY 35000"]
+    assert values("预算3万5，12万5000", Kind.AMOUNT) == ["35000"]
+
+
 def test_nothing_is_found_in_nothing() -> None:
     assert facts_in("") == facts_in(" \n") == facts_in("plain words only") == ()

@@ -86,7 +86,7 @@ def chinese(numeral: str) -> Decimal | None:
 
 def small(numeral: str) -> Decimal | None:
     """The number of a short numeral in digits or in Chinese, or None when it means none."""
-    if numeral[0].isascii() and numeral[-1].isascii():
+    if numeral.isascii():
         return written(numeral) if len(numeral) < _MAX else None
     return chinese(numeral)
 
