@@ -421,7 +421,7 @@ async def test_a_new_input_over_waiting_steps_is_reported(store_url, call, setti
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if setting == "raise":
-                with pytest.raises(InputOverUnfinished, match="'last' still had to run"):
+                with pytest.raises(InputOverUnfinished, match="the step with 'last' is not over"):
                     await call(graph, "invoke", {"log": ["new"]}, CONFIG)
             else:
                 answer = await call(graph, "invoke", {"log": ["new"]}, CONFIG)

@@ -131,3 +131,41 @@ def test_what_a_reducer_adds_is_stored_once_more_at_most(ds, execute):
     state = graph.get_state(CONFIG).values["log"]
     ((size,),) = execute("SELECT sum(length(CAST(body AS text))) FROM ds_items")
     assert size <= 2 * sum(len(entry) + 2 for entry in state) + 2048
+
+
+def test_a_large_value_that_a_node_writes_again_costs_its_changes(ds, execute):
+    class State(TypedDict, total=False):
+        book: dict[str, Any]
+
+    def write(state: State) -> State:
+        book = copy.deepcopy(
+            state.get("book") or {"rows": [{"n": n, "text": f"row {n}: " + "word " * 12} for n in range(200)]}
+        )
+        book["rows"][len(book["rows"]) // 2]["n"] += 1
+        book["rows"].append({"n": len(book["rows"]), "text": f"row {len(book['rows'])}: " + "word " * 12})
+        return {"book": book}
+
+    builder = StateGraph(State).add_node(write).add_edge(START, "write")
+    graph = builder.compile(checkpointer=ds.checkpointer)
+    for _ in range(2):
+        graph.invoke({}, CONFIG)
+    weigh = (
+        "SELECT (SELECT sum(length(CAST(body AS text))) FROM ds_items) + (SELECT sum(length(body)) FROM ds_writes)"
+        " + (SELECT sum(length(state)) FROM ds_checkpoints)"
+    )
+    before = execute(weigh)[0][0]
+    for _ in range(20):
+        graph.invoke({}, CONFIG)
+    # Two records and the list's ranges, in the write and in the state; the whole value is 20 KB.
+    assert (execute(weigh)[0][0] - before) / 20 < 4096
+    book = graph.get_state(CONFIG).values["book"]
+    assert (len(book["rows"]), book["rows"][-1]["n"]) == (222, 221)
+    writes = [
+        each
+        for each in ds.checkpointer.get_tuple(graph.get_state(CONFIG).parent_config).pending_writes
+        if each[1] == "book"
+    ]
+    assert writes[0][2] == book
+    ds.checkpointer.prune(["t"])
+    assert graph.get_state(CONFIG).values["book"] == book
+    assert ds.threads.check().clean

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypedDict
 
 import pytest
+from langgraph.graph import START, StateGraph
 
 import dalsegno
 from dalsegno.errors import LeaseHeld, Misuse, ThreadExists
@@ -80,3 +83,79 @@ def test_a_reopened_thread_takes_an_import_and_one_that_holds_something_does_not
     assert import_transcript(ds, told, "t").messages == 1
     assert [event.seq for event in ds.journal.read("t")] == [2]
     assert ds.threads.check().clean
+
+
+WRONG: dict[str, Any] = {
+    "search for nothing": lambda ds: ds.journal.search("t", None),
+    "search, a text as limit": lambda ds: ds.journal.search("t", "x", limit="5"),
+    "search, less than none": lambda ds: ds.journal.search("t", "x", limit=-1),
+    "read after a text": lambda ds: ds.journal.read("t", after="x"),
+    "read, true as limit": lambda ds: ds.journal.read("t", limit=True),
+    "read at a number": lambda ds: ds.journal.read("t", checkpoint_id=5),
+    "append by a number": lambda ds: ds.journal.append("t", "note", 5, "x"),
+    "checkpoints before a number": lambda ds: ds.threads.checkpoints("t", before=5),
+    "checkpoints, a text as limit": lambda ds: ds.threads.checkpoints("t", limit="5"),
+    "checkpoints of a namespace": lambda ds: ds.threads.checkpoints("t", ns=5),
+    "state at a number": lambda ds: ds.threads.state("t", 5),
+    "state of a namespace": lambda ds: ds.threads.state("t", ns=5),
+    "state with references": lambda ds: ds.threads.state("t", 5, references=True),
+    "tree at a number": lambda ds: ds.threads.tree("t", 5),
+    "tree of none": lambda ds: ds.threads.tree("t", ns=None),
+    "list after a number": lambda ds: ds.threads.list(after=5),
+    "list, a text as limit": lambda ds: ds.threads.list(limit="5"),
+}
+
+
+@pytest.mark.parametrize("wrong", list(WRONG.values()), ids=list(WRONG))
+def test_a_wrong_argument_is_the_callers_mistake_and_no_damage(ds, wrong):
+    ds.journal.append("t", "note", "ana", "x")
+    with pytest.raises(Misuse, match="give"):
+        wrong(ds)
+    assert [event.text for event in ds.journal.read("t")] == ["x"]
+
+
+def test_no_limit_is_none(ds):
+    for number in range(15):
+        ds.journal.append("t", "note", "ana", f"退款 {number}")
+    assert len(ds.journal.search("t", "退款", limit=None)) == 15
+    assert len(ds.journal.search("t", "退款")) == 10
+
+
+def counting(ds: Any) -> Any:
+    class State(TypedDict, total=False):
+        count: int
+
+    builder = StateGraph(State).add_node("add", lambda state: {"count": state.get("count", 0) + 1})
+    return builder.add_edge(START, "add")
+
+
+@pytest.mark.parametrize("call", [dalsegno.resume, dalsegno.aresume, dalsegno.fork, dalsegno.afork])
+def test_only_a_compiled_graph_with_a_checkpointer_goes_on_or_back(ds, call):
+    def go(*args: Any) -> Any:
+        ended = call(*args, *(["x"] if "fork" in call.__name__ else []))
+        return asyncio.run(ended) if asyncio.iscoroutine(ended) else ended
+
+    builder = counting(ds)
+    for wrong in (builder, ds, "t", None):
+        with pytest.raises(Misuse, match="no compiled graph"):
+            go(wrong, "t")
+    with pytest.raises(Misuse, match="compile it with checkpointer"):
+        go(builder.compile(), "t")
+
+
+@pytest.mark.parametrize("call", [dalsegno.fork, dalsegno.afork])
+def test_a_fork_with_an_update_that_would_be_dropped_changes_nothing(ds, call):
+    graph = counting(ds).compile(checkpointer=ds.checkpointer)
+    graph.invoke({"count": 0}, {"configurable": {"thread_id": "t"}})
+    before = [info.checkpoint_id for info in ds.threads.checkpoints("t")]
+
+    def go(**more: Any) -> Any:
+        ended = call(graph, "t", before[-1], **more)
+        return asyncio.run(ended) if asyncio.iscoroutine(ended) else ended
+
+    with pytest.raises(Misuse, match=r"'nochannel', which the graph has no channel for; it has count"):
+        go(update={"nochannel": 1})
+    with pytest.raises(Misuse, match=r"as_node='nobody': the graph has no such node; it has add"):
+        go(update={"count": 1}, as_node="nobody")
+    assert [info.checkpoint_id for info in ds.threads.checkpoints("t")] == before
+    assert go(update={"count": 5}, as_node="__start__")["count"] == 6

@@ -36,7 +36,7 @@ from dalsegno.core.items import (
 )
 from dalsegno.core.tree import Json, is_plain_object, read_order
 
-__all__ = ["NewItem", "Split"]
+__all__ = ["NewItem", "Split", "is_large"]
 
 _LEAST_RANGES = 32
 _PATIENCE = 1000
@@ -212,12 +212,12 @@ class Split:
 
     def _element_body(self, element: Any, old: Any, depth: int) -> bytes:
         if _is_pair(element) and depth + 1 < MAX_DEPTH:
-            part = self.node(element[1], old, depth + 1) if _is_large(element[1]) else element[1]
+            part = self.node(element[1], old, depth + 1) if is_large(element[1]) else element[1]
             return self.body_of([element[0], part])
         if isinstance(element, dict) and depth + 1 < MAX_DEPTH:
             split = {
                 key: self.node(part, old.get(key) if isinstance(old, dict) else None, depth + 1)
-                if isinstance(part, list) and _is_large(part)
+                if isinstance(part, list) and is_large(part)
                 else part
                 for key, part in element.items()
             }
@@ -362,7 +362,8 @@ def _is_pair(tree: Any) -> bool:
     return isinstance(tree, list) and len(tree) == 2 and isinstance(tree[0], str)  # noqa: PLR2004 - [key, value]
 
 
-def _is_large(tree: Any) -> bool:
+def is_large(tree: Any) -> bool:
+    """Whether a lifted list or plain object is large enough to be stored in elements."""
     if not isinstance(tree, (list, dict)) or (isinstance(tree, dict) and not is_plain_object(tree)):
         return False
     return len(orjson.dumps(tree, default=lambda _: 0, option=orjson.OPT_PASSTHROUGH_DATACLASS)) > DICT_BYTES

@@ -9,6 +9,7 @@ from dalsegno.contracts import Op
 from dalsegno.core import codec
 from dalsegno.core.journal import Event, Kind, author_of
 from dalsegno.errors import Misuse
+from dalsegno.faces.arguments import a_count, a_text, an_aware_time
 from dalsegno.faces.face import Face
 from dalsegno.faces.runs import Lease
 from dalsegno.langgraph.said import text_of_value
@@ -46,7 +47,7 @@ class Journal(Face):
         """Async face of `read`."""
         return await self._arun(lambda scope: self._read(scope, thread_id, after, limit, checkpoint_id))
 
-    def search(self, thread_id: str, text: str, limit: int = 10) -> list[Event]:
+    def search(self, thread_id: str, text: str, limit: int | None = 10) -> list[Event]:
         """Find events of the head's lineage by their text, in Chinese, English or both; best first.
 
         The exact wording ranks before all of its words, and those before some of them; equals rank newest first.
@@ -56,7 +57,7 @@ class Journal(Face):
         """
         return self._run(lambda scope: self._search(scope, thread_id, text, limit))
 
-    async def asearch(self, thread_id: str, text: str, limit: int = 10) -> list[Event]:
+    async def asearch(self, thread_id: str, text: str, limit: int | None = 10) -> list[Event]:
         """Async face of `search`."""
         return await self._arun(lambda scope: self._search(scope, thread_id, text, limit))
 
@@ -121,11 +122,16 @@ class Journal(Face):
     def _read(
         self, scope: Scope, thread_id: str, after: int, limit: int | None, checkpoint_id: str | None
     ) -> Op[list[Event]]:
+        a_count("after", after)
+        a_count("limit", limit, optional=True)
+        a_text("checkpoint_id", checkpoint_id, optional=True)
         return journal.read(
             scope, thread_name(thread_id), text_of_value, after=after, limit=limit, checkpoint_id=checkpoint_id
         )
 
-    def _search(self, scope: Scope, thread_id: str, text: str, limit: int) -> Op[list[Event]]:
+    def _search(self, scope: Scope, thread_id: str, text: str, limit: int | None) -> Op[list[Event]]:
+        a_text("text", text)
+        a_count("limit", limit, optional=True)
         return journal.search(scope, thread_name(thread_id), text_of_value, text=text, limit=limit)
 
 
@@ -135,9 +141,8 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
     except ValueError:
         msg = f"kind={kind!r}: no such kind of event; use one of {', '.join(Kind)}"
         raise Misuse(msg) from None
-    if at is not None and not _is_aware(at):
-        msg = f"at={at!r} is no aware time; give one with a zone, such as datetime.now(UTC)"
-        raise Misuse(msg)
+    an_aware_time("at", at)
+    a_text("author", author)
     micros = None if at is None else to_micros(at)
     return journal.NewEvent(
         kind=known,
@@ -150,7 +155,3 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
 
 def _token(lease: Lease | None) -> int | None:
     return None if lease is None else lease.token
-
-
-def _is_aware(at: object) -> bool:
-    return isinstance(at, datetime) and at.utcoffset() is not None

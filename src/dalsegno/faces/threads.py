@@ -12,6 +12,7 @@ from dalsegno.contracts import Op, Store
 from dalsegno.core.items import put_back
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Damaged
+from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.checkpoints import CheckpointInfo, infos
 from dalsegno.faces.face import Face
 from dalsegno.faces.status import Status, statuses
@@ -68,7 +69,7 @@ class Threads(Face):
             after: only ids after this one, for the next page.
             deleted: with the tombstones of deleted threads.
         """
-        return self._run(lambda scope: inspect.list_threads(scope, after=after, limit=limit, deleted=deleted))
+        return self._run(lambda scope: _listed(scope, limit, after, deleted=deleted))
 
     def get(self, thread_id: str) -> Thread:
         """One thread.
@@ -187,7 +188,7 @@ class Threads(Face):
         Raises:
             ThreadNotFound, CheckpointNotFound: there is no such thread, or nothing to begin before.
         """
-        return self._run(lambda scope: infos(scope, thread_name(thread_id), limit, before, ns))
+        return self._run(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
 
     def check(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Re-read one thread, or all, and report everything that should not be, in unreadable threads too.
@@ -216,7 +217,7 @@ class Threads(Face):
         self, limit: int | None = None, after: str | None = None, *, deleted: bool = False
     ) -> builtins.list[Thread]:
         """Async face of `list`."""
-        return await self._arun(lambda scope: inspect.list_threads(scope, after=after, limit=limit, deleted=deleted))
+        return await self._arun(lambda scope: _listed(scope, limit, after, deleted=deleted))
 
     async def aget(self, thread_id: str) -> Thread:
         """Async face of `get`."""
@@ -285,7 +286,7 @@ class Threads(Face):
         self, thread_id: str, limit: int | None = None, before: str | None = None, ns: str | None = None
     ) -> builtins.list[CheckpointInfo]:
         """Async face of `checkpoints`."""
-        return await self._arun(lambda scope: infos(scope, thread_name(thread_id), limit, before, ns))
+        return await self._arun(lambda scope: _infos(scope, thread_name(thread_id), limit, before, ns))
 
     async def acheck(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Async face of `check`, in a worker thread: it reads everything."""
@@ -320,14 +321,36 @@ def _absent(thread_id: str, checkpoint_id: str | None) -> CheckpointNotFound:
 
 
 def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
+    a_text("checkpoint_id", checkpoint_id, optional=True)
+    a_text("ns", ns)
     conf = {"thread_id": thread_id, "checkpoint_ns": ns}
     if checkpoint_id is not None:
         conf["checkpoint_id"] = checkpoint_id
     return {"configurable": conf}
 
 
-@sound
+def _listed(scope: Scope, limit: int | None, after: str | None, *, deleted: bool) -> Op[list[Thread]]:
+    a_count("limit", limit, optional=True)
+    a_text("after", after, optional=True)
+    return inspect.list_threads(scope, after=after, limit=limit, deleted=deleted)
+
+
+def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:
+    a_count("limit", limit, optional=True)
+    a_text("before", before, optional=True)
+    a_text("ns", ns, optional=True)
+    return infos(scope, name, limit, before, ns)
+
+
 def _tree(
+    scope: Scope, name: str, ns: str, checkpoint_id: str | None, *, references: bool
+) -> Op[dict[str, Json] | None]:
+    _config(name, checkpoint_id, ns)
+    return _tree_of(scope, name, ns, checkpoint_id, references=references)
+
+
+@sound
+def _tree_of(
     scope: Scope, name: str, ns: str, checkpoint_id: str | None, *, references: bool
 ) -> Op[dict[str, Json] | None]:
     row = yield from reading.find(scope, name, ns, checkpoint_id, writes=False)

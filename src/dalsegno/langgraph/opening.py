@@ -86,8 +86,9 @@ class Opening:
                 raise GraphChanged(msg)
         elif self._on_input != "allow" and not conf.get("checkpoint_id"):
             msg = (
-                f"{where}: {', '.join(map(repr, pending))} still had to run and is discarded by the new input. "
-                "Resume first (dalsegno.resume), or say on_input_over_unfinished='allow'"
+                f"{where}: the step with {', '.join(map(repr, pending))} is not over; the new input discards it, with "
+                "whatever its nodes have finished. Resume first (dalsegno.resume), or say "
+                "on_input_over_unfinished='allow'"
             )
             if self._on_input == "raise":
                 raise InputOverUnfinished(msg)

@@ -60,6 +60,7 @@ def resume(
         ThreadNotFound: the thread has no checkpoint.
         GraphChanged: it waits for a node this graph does not have.
     """
+    _ready(graph)
     register_graph(graph)
     base = _config(thread_id, None, config)
     if isinstance(graph.checkpointer, DalsegnoSaver):
@@ -78,6 +79,7 @@ async def aresume(
     durability: Durability | None = None,
 ) -> Any:
     """Async face of `resume`."""
+    _ready(graph)
     register_graph(graph)
     base = _config(thread_id, None, config)
     if isinstance(graph.checkpointer, DalsegnoSaver):
@@ -111,9 +113,11 @@ def fork(
         What `graph.invoke` returns.
 
     Raises:
-        Misuse: no checkpoint id; a fork without one would go on at the end of the thread instead.
+        Misuse: no checkpoint id; a fork without one would go on at the end of the thread instead. Or the update names
+            a channel or node that the graph does not have, which LangGraph would let pass and drop.
         CheckpointNotFound: the thread has no such checkpoint.
     """
+    _ready(graph, update, as_node)
     register_graph(graph)
     base = _config(thread_id, _required(checkpoint_id), config)
     _there(graph.get_state(base), thread_id, checkpoint_id)
@@ -133,12 +137,35 @@ async def afork(
     durability: Durability | None = None,
 ) -> Any:
     """Async face of `fork`."""
+    _ready(graph, update, as_node)
     register_graph(graph)
     base = _config(thread_id, _required(checkpoint_id), config)
     _there(await graph.aget_state(base), thread_id, checkpoint_id)
     if update is not None:
         base = _merged(await graph.aupdate_state(base, update, as_node), base)
     return await graph.ainvoke(None, base, durability=durability)
+
+
+def _ready(graph: Any, update: Any = None, as_node: str | None = None) -> None:
+    """Refuse what is no graph with a checkpointer, and an update that would change nothing."""
+    if not isinstance(graph, Pregel):
+        msg = (
+            f"{type(graph).__name__} is no compiled graph; give what "
+            "builder.compile(checkpointer=ds.checkpointer) returns, then the thread's id"
+        )
+        raise Misuse(msg)
+    if graph.checkpointer is None or isinstance(graph.checkpointer, bool):
+        msg = "this graph has no checkpointer, so it keeps no threads; compile it with checkpointer=ds.checkpointer"
+        raise Misuse(msg)
+    unknown = sorted(map(str, set(update) - set(graph.channels))) if isinstance(update, Mapping) else []
+    if unknown:
+        known = ", ".join(sorted(name for name in graph.channels if not name.startswith(("__", "branch:", "join:"))))
+        msg = f"the update has {', '.join(map(repr, unknown))}, which the graph has no channel for; it has {known}"
+        raise Misuse(msg)
+    if as_node is not None and as_node not in graph.nodes:
+        nodes = ", ".join(sorted(name for name in graph.nodes if not name.startswith("__")))
+        msg = f"as_node={as_node!r}: the graph has no such node; it has {nodes}"
+        raise Misuse(msg)
 
 
 def _same_graph(graph: Graph, thread_id: str, waiting: Sequence[str]) -> None:

@@ -81,11 +81,11 @@ def read(
 
 
 @sound
-def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str, limit: int) -> Op[list[Event]]:
+def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str, limit: int | None) -> Op[list[Event]]:
     """Events of the head's lineage whose text answers a query, best first; see `dalsegno.journal.Journal.search`."""
     row = yield from find_thread(scope, name)
     wanted = query(text)
-    if wanted.blank or limit <= 0:
+    if wanted.blank or limit == 0:
         return []
     spans = yield from _lineage(row, None)
     codes = list(wanted.required[:_SLOTS])

@@ -1,7 +1,7 @@
 """Pending writes: what a task wrote, kept until the checkpoint that applies it.
 
 A write may come before its checkpoint (LangGraph saves them side by side); it waits under an announced number and
-belongs to the checkpoint as soon as that is put.
+belongs to the checkpoint as soon as that is put. A large value names the items that the state has of it already.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import Plan
-from dalsegno.core.split import Split
+from dalsegno.core.items import Plan, elements_of
+from dalsegno.core.split import Split, is_large
 from dalsegno.errors import Damaged
+from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
+from dalsegno.services.loading import Loaded, load
 from dalsegno.services.placing import announced_number, namespace
 from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
-from dalsegno.services.threads_row import Scope, lock_thread, save_thread
+from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
 __all__ = ["Writes", "listed", "put_writes"]
 
@@ -56,7 +58,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
-    ns, _, _ = yield from namespace(row, request.ns)
+    ns, _, head_id = yield from namespace(row, request.ns)
     found = yield Step("checkpoint_branch", {**row.key, "ns": ns, "id": pack_id(request.id)})
     steps: list[Step] = []
     if found:
@@ -74,7 +76,14 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     kept = {slot: (channel, tree) for slot, channel, tree in listed(orjson.loads(before[0][1]))} if before else {}
     fresh = {slot: (channel, tree) for slot, channel, tree in request.writes if slot < 0 or slot not in kept}
     pool = yield from find_pool(row, request.plan)
-    split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True)
+    bases, old = yield from _bases(
+        row, ns, request, head_id, [channel for channel, tree in fresh.values() if is_large(tree)]
+    )
+    split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old=old.bodies, own_lanes=False)
+    fresh = {
+        slot: (channel, split.node(tree, bases[channel]) if slot >= 0 and channel in bases else tree)
+        for slot, (channel, tree) in fresh.items()
+    }
     merged = {**kept, **fresh}
     writes = [[slot, *merged[slot]] for slot in sorted(merged)]
     odd: dict[str, Any] = {}
@@ -84,13 +93,33 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     if path is None:
         odd["path"] = request.path.encode("utf-8", "surrogatepass").hex()
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
-    row.pool = split.next_pool - 1
+    row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     yield (
         *steps,
         *store_items(row, split),
         Step("write_save", {**key, "path": path or "", "body": text}),
         save_thread(row),
     )
+
+
+def _bases(
+    row: ThreadRow, ns: int, request: Writes, head_id: str | None, channels: Sequence[Any]
+) -> Op[tuple[dict[str, Any], Loaded]]:
+    """Nodes that large values are compared with, by channel, and their items.
+
+    They are those of the checkpoint that is written on or, where that is not there yet, of the newest one.
+    """
+    if not channels:
+        return {}, Loaded()
+    own = pack_id(request.id)
+    named = {**row.key, "ns": ns, "id": own, "parent": own if head_id is None else pack_id(head_id)}
+    rows = yield Step("checkpoints_named", named)
+    states = {
+        bytes(columns[1]) == own: read_state(columns[4], columns[9]) for columns in rows if columns[4] is not None
+    }
+    state = states.get(True, states.get(False, {}))
+    bases = {name: state[name] for name in channels if name in state and elements_of(state[name]) is not None}
+    return bases, (yield from load(row.tenant, row.thread, bases.values()))
 
 
 def listed(body: Any) -> list[Any]:
