@@ -25,6 +25,7 @@ from dalsegno.errors import (
 )
 from dalsegno.services import actions, audit
 from dalsegno.services.actions import Ending, Turn
+from dalsegno.testing import differences, snapshot
 
 LONG, SHORT = timedelta(seconds=60), timedelta(milliseconds=60)
 
@@ -224,6 +225,14 @@ def test_the_ledger_and_a_reconciler_do_not_approve(ledger):
     for role in (Role.LEDGER, Role.RECONCILER):
         with pytest.raises(IllegalMove, match="not for the"):
             ledger.decide(Move.APPROVE, role)
+
+
+def test_a_snapshot_has_the_ledger(ledger):
+    ledger.begin()
+    before = snapshot(ledger.ds, "t")
+    ledger.finish(1, result="r")
+    (line, *_) = [each for each in differences(before, snapshot(ledger.ds, "t")) if each.startswith("actions")]
+    assert "running" in line
 
 
 # --- approval
