@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from dalsegno.errors import (
     LeaseHeld,
     LeaseLost,
     Misuse,
+    StoreUnavailable,
     ThreadDeleted,
     ThreadNotFound,
 )
@@ -233,6 +235,33 @@ def test_a_snapshot_has_the_ledger(ledger):
     ledger.finish(1, result="r")
     (line, *_) = [each for each in differences(before, snapshot(ledger.ds, "t")) if each.startswith("actions")]
     assert "running" in line
+
+
+@pytest.mark.parametrize(("setting", "flushes"), [("NORMAL", 1), ("FULL", 0)])
+def test_a_record_is_on_disk_before_the_effect_whatever_the_setting(setting, flushes, tmp_path, monkeypatch):
+    """Under FULL, SQLite flushes each commit itself."""
+    flushed = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda number: flushed.append(os.fstat(number).st_ino) or fsync(number))
+    with dalsegno.connect(f"sqlite:///{tmp_path / 'a.db'}?synchronous={setting}") as ds:
+        ledger = Ledger(ds)
+        ds.journal.append("t", "note", "me", "x")
+        assert flushed == []
+        begun = ledger.begin()
+        assert flushed == [(tmp_path / "a.db-wal").stat().st_ino] * flushes
+        ledger.finish(begun.token)
+        assert len(flushed) == flushes
+
+
+def test_a_disk_that_fails_to_take_a_record_stops_the_call(tmp_path, monkeypatch):
+    def fail(number: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with dalsegno.connect(f"sqlite:///{tmp_path / 'a.db'}?synchronous=NORMAL") as ds:
+        ledger = Ledger(ds)
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(StoreUnavailable, match="disk failed"):
+            ledger.begin()
 
 
 # --- approval

@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* Each operation is one transaction under the thread's lock. `begin` commits before the effect starts; its caller runs
-  the effect only on `Turn.RUN`, and says how it ended with `finish` under the token that it was given.
+* Each operation is one transaction under the thread's lock. `begin` commits before the effect starts, and to disk,
+  whatever the setting for the rest. Its caller runs the effect only on `Turn.RUN`, and says how it ended with `finish`
+  under the token that it was given.
 * The database's clock decides whether a lease is alive. One that ran out makes the action `unknown`, and nothing here
   leads out of that but `decide`, which a reconciler or a person calls.
 * Found succeeded: the stored result. Found failed: once more, and counted. Found running: refused
@@ -120,6 +121,8 @@ def begin(
         )
     turn = _turn(row, thread.now, holder=holder, ttl=_micros(ttl), ask=ask, lasts=lasts)
     yield from save_row(thread, row)
+    if turn is Turn.RUN:
+        yield Step("commit_durably", {})
     return Begun(turn=turn, action=view(name, row), token=row.fence)
 
 

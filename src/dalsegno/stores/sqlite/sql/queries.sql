@@ -342,6 +342,9 @@ FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
 SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts FROM ds_summaries
 WHERE tenant = :tenant AND thread = :thread ORDER BY summary;
 
+-- name: commit_durably
+SELECT 1;
+
 -- name: action_find
 SELECT key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, holder, lease_until, approval,
        result, error, created_at, updated_at, started_at, ended_at
