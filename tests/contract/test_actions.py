@@ -171,6 +171,47 @@ async def test_a_cancelled_call_is_unknown(ads):
     assert ads.actions.list()[0].state == "unknown"
 
 
+async def test_a_call_that_is_called_off_before_its_effect_is_not_unknown(act, ads, face, world, monkeypatch):
+    actor = ads.actions.actor
+    plain, waiting, first = (actor.transact, actor.atransact, [True])
+
+    def transact(make: Any, thread: str) -> Any:
+        done = plain(make, thread)
+        if first:
+            first.clear()
+            raise KeyboardInterrupt
+        return done
+
+    async def atransact(make: Any, thread: str) -> Any:
+        done = await waiting(make, thread)
+        if first:
+            first.clear()
+            raise asyncio.CancelledError
+        return done
+
+    monkeypatch.setattr(actor, "transact", transact)
+    monkeypatch.setattr(actor, "atransact", atransact)
+
+    def sync() -> None:
+        with ads.actions.perform("refund", {"order": "A-1", "amount": 1}, kind="update", thread_id="t", step="s1"):
+            world.do(1)
+
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
+        sync() if face == "sync" else await act()("A-1")
+    assert (ads.actions.list()[0].state, ads.actions.list()[0].error) == ("failed", "it was called off before it began")
+    assert world.done == []
+    await act()("A-1")
+    assert len(world.done) == 1
+
+
+def test_a_generator_is_no_action(ds):
+    with pytest.raises(Misuse, match="generator"):
+
+        @ds.action(kind="update")
+        def stream() -> Any:
+            yield 1
+
+
 # --- in flight, dead, reconciled
 
 

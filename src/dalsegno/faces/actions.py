@@ -92,6 +92,9 @@ class Actions(Face):
         return decorate
 
     def _wrapped(self, function: Callable[..., Any], policy: ActionPolicy, name: str) -> Any:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            msg = f"{name} is a generator: what it does has no one end to write down; return the result instead"
+            raise Misuse(msg)
         signature = inspect.signature(function)
         hidden = injected(function)
         takes_key = KEY in signature.parameters

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -58,7 +59,7 @@ class Actor:
             key=key_of(self.tenant, place.thread, call),
             policy=policy,
             ask=policy.asks(arguments),
-            holder=f"{socket.gethostname()}:{os.getpid()}",
+            holder=f"{socket.gethostname()}:{os.getpid()}/{secrets.token_hex(4)}",
             fence=place.fence,
             user=self.user,
             can_ask=place.can_ask,

@@ -32,7 +32,7 @@ from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["Begun", "Ending", "Turn", "begin", "decide", "find", "finish", "keep", "notice", "page"]
+__all__ = ["Begun", "Ending", "Turn", "begin", "decide", "find", "finish", "keep", "notice", "page", "withdraw"]
 
 _SECOND = 1_000_000
 _KEY_DIGITS = 64
@@ -209,6 +209,26 @@ def finish(scope: Scope, name: str, key: bytes, token: int, ending: Ending, *, f
     row.move(ending.move, Role.LEDGER, _LEDGER, thread.now, why=ending.why, result=ending.result)
     yield from save_row(thread, row)
     return view(name, row)
+
+
+@sound
+def withdraw(scope: Scope, name: str, key: bytes, holder: str, *, fence: int | None = None) -> Op[None]:
+    """Take back a start whose effect has not begun; nothing when the holder has started nothing.
+
+    Args:
+        scope: tenant and user.
+        name: the thread.
+        key: the action's key.
+        holder: who may have started it, and nobody else of that name.
+        fence: the run's fencing token, when it has a lease on the thread.
+    """
+    thread = yield from lock_thread(scope, name, create=True, fence=fence)
+    row = yield from load_row(thread, key)
+    if row is None or row.state is not State.RUNNING or row.holder != holder:
+        return
+    row.lease_until, row.ended_at, row.error = None, thread.now, "it was called off before it began"
+    row.move(Move.FAIL, Role.LEDGER, _LEDGER, thread.now, why=row.error)
+    yield from save_row(thread, row)
 
 
 @sound

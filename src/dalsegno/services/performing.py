@@ -39,7 +39,7 @@ from dalsegno.errors import (
     NotSerializable,
 )
 from dalsegno.services.action_rows import Action
-from dalsegno.services.actions import Begun, Ending, Turn, begin, decide, find, finish
+from dalsegno.services.actions import Begun, Ending, Turn, begin, decide, find, finish, withdraw
 from dalsegno.services.threads_row import Scope
 
 __all__ = [
@@ -79,7 +79,7 @@ class Job:
         key: its idempotency key.
         policy: how it is an action.
         ask: whether someone has to approve it.
-        holder: who runs it.
+        holder: who runs it; no other job has the same.
         fence: the run's fencing token, when it has a lease on the thread.
         user: who decides when an answer does not say who.
         can_ask: whether a person can be asked here and now.
@@ -153,12 +153,7 @@ def performing(job: Job) -> Script:
 def opening(job: Job) -> Generator[Work, Any, Begun]:
     """Come to where the effect may start, or is done."""
     while True:
-        begun: Begun = yield Transact(
-            lambda scope: begin(
-                scope, job.thread, job.call, ActionKind(job.policy.kind), job.key, holder=job.holder,
-                ttl=job.policy.lease, ask=job.ask, lasts=job.policy.expires, fence=job.fence,
-            )
-        )  # fmt: skip
+        begun: Begun = yield from _begun(job)
         if begun.turn is Turn.WAIT:
             if not job.can_ask:
                 raise ApprovalRequired(job.call.name, action_id=begun.action.action_id)
@@ -167,6 +162,26 @@ def opening(job: Job) -> Generator[Work, Any, Begun]:
             yield from _lost(job, begun.action)
         else:
             return begun
+
+
+def _begun(job: Job) -> Generator[Work, Any, Begun]:
+    try:
+        begun: Begun = yield Transact(
+            lambda scope: begin(
+                scope, job.thread, job.call, ActionKind(job.policy.kind), job.key, holder=job.holder,
+                ttl=job.policy.lease, ask=job.ask, lasts=job.policy.expires, fence=job.fence,
+            )
+        )  # fmt: skip
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as error:
+        # Cancelled while the record was being written. The effect has not begun, and nobody has to find out whether.
+        try:
+            yield Transact(lambda scope: withdraw(scope, job.thread, job.key, job.holder, fence=job.fence))
+        except DalsegnoError as lost:
+            error.add_note(f"and the ledger did not take that down: {lost}")
+        raise
+    return begun
 
 
 def closing(job: Job, token: int, result: Any) -> Script:
