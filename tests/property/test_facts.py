@@ -196,6 +196,65 @@ def test_an_amount_in_chinese_numerals_is_found_in_any_sentence(number: int, bef
     assert contains(f"{before}{in_han(number)}元{after}", Kind.AMOUNT, f"CNY {number}")
 
 
+BLANK = st.sampled_from(["", "", " ", "\u00a0", "\u3000", "\u2009", "\u202f", "  "])
+FIGURES_IN_PARTS = (
+    (Kind.AMOUNT, ("{n}", "万", "元")),
+    (Kind.AMOUNT, ("¥", "{n}", "万")),
+    (Kind.AMOUNT, ("RMB ", "{n}", "亿")),
+    (Kind.AMOUNT, ("约 ", "{n}", "百", "万", "美元")),
+    (Kind.AMOUNT, ("{n}", "千", "元")),
+    (Kind.AMOUNT, ("{n}", "万", "5", "千", "元")),
+    (Kind.AMOUNT, ("{n}", "万", "亿", "元")),
+    (Kind.AMOUNT, ("金额 ", "{n}", "万")),
+    (Kind.AMOUNT, ("$", "{n}", " million")),
+    (Kind.AMOUNT, ("USD ", "{n}", "bn")),
+    (Kind.AMOUNT, ("{n}", " hundred", " dollars")),
+    (Kind.QUANTITY, ("{n}", "万", "台")),
+    (Kind.QUANTITY, ("{n}", "k")),
+    (Kind.QUANTITY, ("{n}", "亿", "人")),
+    (Kind.PERCENT, ("{n}", "%")),
+    (Kind.PERCENT, ("{n}", "个百分点")),
+)
+
+
+@given(st.data(), st.integers(1, 999), st.sampled_from(FIGURES_IN_PARTS), opening, closing, st.booleans())
+def test_a_blank_at_any_place_inside_a_figure_changes_no_value(
+    data: st.DataObject, number: int, figure: tuple[Kind, tuple[str, ...]], before: str, after: str, wide: bool
+) -> None:
+    kind, parts = figure
+    digits = str(number).translate({48 + n: 0xFF10 + n for n in range(10)}) if wide else str(number)
+    parts = tuple(part.format(n=digits) for part in parts)
+    plain = f"{before}{''.join(parts)}{after}"
+    spaced = (
+        before
+        + parts[0]
+        + "".join(data.draw(BLANK) + part.lstrip() if part[0] != " " else part for part in parts[1:])
+        + after
+    )
+    [value] = [fact.value for fact in facts_in(plain) if fact.kind is kind]
+    assert contains(spaced, kind, value), (facts_in(plain), facts_in(spaced))
+    assert not invented(spaced, [plain])
+    assert not invented(plain, [spaced])
+    assert [fact.text for fact in facts_in(spaced) if fact.text == str(number)] == []
+    assert invented(f"{before}{number} 元{after}", [spaced]) if kind is Kind.AMOUNT else True
+
+
+@given(st.data(), st.dates(dt.date(1950, 1, 1), dt.date(2090, 12, 31)), st.times(), opening, closing)
+def test_a_blank_at_any_place_inside_a_chinese_date_and_time_changes_no_value(
+    data: st.DataObject, date: dt.date, clock: dt.time, before: str, after: str
+) -> None:
+    def spaced(*parts: str | int) -> str:
+        return (
+            before
+            + "".join(f"{part}{data.draw(BLANK) if place else ''}" for place, part in enumerate(parts[:-1], 1))
+            + f"{parts[-1]}{after}"
+        )
+
+    assert contains(spaced(date.year, "年", date.month, "月", date.day, "日"), Kind.DATE, date.isoformat())
+    text = spaced(clock.hour, "点", f"{clock.minute:02d}", "分")
+    assert contains(text, Kind.TIME, f"{clock:%H:%M}"), (text, facts_in(text))
+
+
 @given(st.dates(dt.date(1950, 1, 1), dt.date(2090, 12, 31)), opening, closing)
 def test_a_date_is_found_in_any_sentence(date: dt.date, before: str, after: str) -> None:
     month = [

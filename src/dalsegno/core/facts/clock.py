@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from dalsegno.core.facts.kinds import Kind
-from dalsegno.core.facts.numerals import chinese
+from dalsegno.core.facts.numerals import GAP, chinese
 from dalsegno.core.facts.reading import Reading
 
 __all__ = ["LISTENED", "times"]
@@ -37,7 +37,7 @@ _HALF = re.compile(
     r"(?:(?P<a>[01]?[0-9])(?:[:：](?P<am>[0-5][0-9]))?\s?(?:-|–|—|to|and)\s?)?(?P<h>[01]?[0-9])(?:[:：](?P<m>[0-5][0-9]))?"
     rf"\s?(?P<half>[AaPp])\.?[Mm](?:\.(?!\s[A-Z]|\Z)|(?![A-Za-z])){_ZONE}"
 )
-_PART_BEFORE = re.compile(rf"(?P<p>{_PART})的?\s?\Z")
+_PART_BEFORE = re.compile(rf"(?P<p>{_PART})的?{GAP}\Z")
 _NO_TIME_BEFORE = frozenset(
     "0123456789:.第零〇一二两三四五六七八九十百ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz$#¥"
 )
@@ -51,9 +51,12 @@ _CLOCK = re.compile(r"(?P<h>[01]?[0-9]|[a-z]{3,6})\so'\Z")
 LISTENED = frozenset(("noon", "midnight", "clock"))
 """Words at which a time may stand."""
 _N = "[0-9]{1,2}|[零〇一二两三四五六七八九十]{1,3}"
+_MINUTE = "(?:[0-5]?[0-9]|[零〇一二三四五][十一二三四五六七八九]{0,2}|十[一二三四五六七八九]?)"
 _HAN = re.compile(
-    rf"(?:(?P<a>{_N})(?:[点點])?\s?[-~～—–至到]\s?(?P<q>{_PART})?)?(?P<h>{_N})\s?"
-    rf"(?P<u>点钟|點鐘|[点點时時])(?P<m>整|半|一刻|三刻|过?(?:[0-5]?[0-9]|[零〇一二三四五][十一二三四五六七八九]{{0,2}}|十[一二三四五六七八九]?)分?(?!钟|之))?(?P<k>钟)?"
+    rf"(?:(?P<a>{_N})(?:{GAP}[点點])?{GAP}[-~～—–至到]{GAP}(?:(?P<q>{_PART}){GAP})?)?(?P<h>{_N}){GAP}"
+    rf"(?P<u>[点點]{GAP}[钟鐘]|[点點时時])(?P<m>整|半|一刻|三刻|过?{_MINUTE}(?:{GAP}分)?(?!钟|之)"
+    rf"|[ ]{{1,2}}(?:整(?![个体理])|半(?!{GAP}(?:个|小时|天|年|月|场|程))|[一三]刻|过?{_MINUTE}{GAP}分(?!{GAP}[钟之])"
+    rf"|[0-5][0-9](?!{GAP}[^\s开到前左右出集见至后，。；！？、）)])))?(?P<k>{GAP}钟)?"
 )
 _LEADS = re.compile(
     r"(?:到|在|于|是|至|每天|每日|周[一二三四五六日天]|星期[一二三四五六日天]|[日号天]|约|早|晚|改成|改为|改到|前)\s?\Z"
@@ -105,7 +108,7 @@ def _part(text: str, start: int) -> re.Match[str] | None:
     return (
         None
         if not start or (text[start - 1].isascii() and text[start - 1] != " ")
-        else _PART_BEFORE.search(text, max(0, start - 4), start)
+        else _PART_BEFORE.search(text, max(0, start - 5), start)
     )
 
 
@@ -181,6 +184,7 @@ def _small(numeral: str) -> int | None:
 
 
 def _minute(words: str | None) -> int | None:
+    words = words.replace(" ", "") if words else None
     if not words or words == "整":
         return 0
     if words in {"半", "一刻", "三刻"}:

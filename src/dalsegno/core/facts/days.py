@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from dalsegno.core.facts.kinds import Kind
-from dalsegno.core.facts.numerals import CHINESE_DIGITS, chinese
+from dalsegno.core.facts.numerals import CHINESE_DIGITS, GAP, chinese
 from dalsegno.core.facts.reading import Reading, back
 
 __all__ = ["LISTENED", "days"]
@@ -40,15 +40,15 @@ _LITTLE_ENDIAN = re.compile(
 )
 _SHORT = re.compile(r"(?P<a>[0-3]?[0-9])/(?P<b>[0-3]?[0-9])(?![0-9/%])")
 _BEFORE_SHORT = re.compile(r"(?<![0-9a-z])(?:on|by|until|till|before|after|from|since|dated?|due|to)\s\Z")
-_TO = r"\s?[-~～—–至到]\s?"
-_DAY_SIGN = rf"(?:[日号號]|(?={_TO}{_N}[日号號]))"
-_NO_DAY_AFTER = "线線楼樓院馆館店門门厅廳库庫机機车車口文令内游本元语式型航站台"
+_TO = r"\s{0,2}[-~～—–至到]\s{0,2}"
+_NO_DAY_AFTER = "线線楼樓院馆館店門门厅廳库庫机機车車口文令内院游本元语式型航站台"
+_SIGN = rf"(?:{GAP}[日号號]|(?={_TO}{_N}{GAP}[日号號]))"
 _HAN = re.compile(
     r"(?:"
-    rf"(?P<y>{_YEAR}|[0-9]{{2}}(?=年[0-9]))\s?年\s?(?:(?P<m>{_N})\s?月份?(?:\s?(?P<d>{_N})\s?(?:[日号號]|(?=\s?[-~～—–至到]\s?{_N}[日号號])))?)?"
-    rf"|(?P<m2>{_N})\s?月份?(?:\s?(?P<d2>{_N})\s?(?:[日号號]|(?=\s?[-~～—–至到]\s?{_N}[日号號])))?"
-    rf"|(?P<d3>[0-9]{{1,2}}|[{_SMALL}]{{1,3}})\s?[日号號](?![线線楼樓院馆館店门門厅廳库庫机機车車口文令内院游本元语式型航站台])"
-    rf")(?:\s?[-~～—–至到]\s?(?:(?P<m4>{_N})月)?(?P<d4>{_N})[日号號])?"
+    rf"(?P<y>{_YEAR}|[0-9]{{2}}(?=年[0-9])){GAP}年(?:{GAP}(?P<m>{_N}){GAP}月份?(?:{GAP}(?P<d>{_N}){_SIGN})?)?"
+    rf"|(?P<m2>{_N}){GAP}月份?(?:{GAP}(?P<d2>{_N}){_SIGN})?"
+    rf"|(?P<d3>[0-9]{{1,2}}|[{_SMALL}]{{1,3}}){GAP}[日号號](?![{_NO_DAY_AFTER}])"
+    rf")(?:{_TO}(?:(?P<m4>{_N}){GAP}月{GAP})?(?P<d4>{_N}){GAP}[日号號])?"
 )
 _MONTH_NUMBER = {
     name: number
@@ -77,7 +77,7 @@ _BEFORE_YEAR = re.compile(
 )
 _AFTER_YEAR = re.compile(r"s?(?![0-9a-z])(?!-(?!20|19))(?![.,:/][0-9])")
 _HAN_QUARTER = re.compile(r"(?:季度|半年)")
-_BEFORE_QUARTER = re.compile(rf"(?:(?P<y>{_YEAR})\s?年?\s?)?(?:第?(?P<q>[一二三四1-4])|(?P<h>[上下]))\Z")
+_BEFORE_QUARTER = re.compile(rf"(?:(?P<y>{_YEAR}){GAP}年?{GAP})?(?:第?{GAP}(?P<q>[一二三四1-4])|(?P<h>[上下])){GAP}\Z")
 _QUARTER = re.compile(r"Q(?<![A-Za-z0-9]Q)(?P<q>[1-4])(?:[\s,']{0,2}(?:of\s|FY\s?)?(?P<y>20[0-9]{2}))?(?![A-Za-z0-9])")
 _WEEKDAYS = {
     "一": "mon",
@@ -243,7 +243,7 @@ def _in_han(reading: Reading) -> Iterator[tuple[int, int, str]]:
     text = reading.plain
     reach = 0
     for start, end in heapq.merge(reading.runs, reading.han):
-        if start < reach or text[end : end + 2].lstrip(" ")[:1] not in _DATE_SIGNS or end == len(text):
+        if start < reach or text[end : end + 3].lstrip(" ")[:1] not in _DATE_SIGNS or end == len(text):
             continue
         if start and text[start - 1] in _NO_DATE_BEFORE:
             continue
@@ -257,7 +257,7 @@ def _in_han(reading: Reading) -> Iterator[tuple[int, int, str]]:
 
 def _han_quarters(text: str) -> Iterator[tuple[int, int, str]]:
     for found in _HAN_QUARTER.finditer(text):
-        head = _BEFORE_QUARTER.search(text, max(0, found.start() - 9), found.start())
+        head = _BEFORE_QUARTER.search(text, max(0, found.start() - 15), found.start())
         if head and bool(head["q"]) == (found[0] == "季度"):
             year = _number(head["y"])
             part = f"H{'上下'.index(head['h']) + 1}" if head["h"] else f"Q{_number(head['q'])}"
@@ -304,7 +304,8 @@ def _is_day(text: str, found: re.Match[str]) -> bool:
 
 def _before_range(found: re.Match[str]) -> int:
     """End of the first date when what looked like the end of a range is no date."""
-    return max(found.end(name) for name in ("y", "m", "m2", "d", "d2", "d3") if found[name]) + 1
+    text, at = found.string, max(found.end(name) for name in ("y", "m", "m2", "d", "d2", "d3") if found[name])
+    return at + len(text[at : at + 2]) - len(text[at : at + 2].lstrip(" ")) + 1
 
 
 def _in_english(reading: Reading) -> Iterator[tuple[int, int, str]]:

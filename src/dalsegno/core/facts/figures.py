@@ -23,7 +23,20 @@ from decimal import Decimal
 from dalsegno.core.facts.kinds import Kind
 from dalsegno.core.facts.labels import ID_WORDS, MONEY_WORDS, NUMBERED_WORDS, VERSION_WORDS, label_before
 from dalsegno.core.facts.measures import Numeral, measured
-from dalsegno.core.facts.numerals import CHINESE_NUMERAL, ENGLISH_NUMBER, NUMBER_WORDS, chinese, english, shown, small
+from dalsegno.core.facts.numerals import (
+    CHINESE_NUMERAL,
+    DIGITS,
+    ENGLISH_NUMBER,
+    GAP,
+    HAN_REST,
+    MIXED_NUMERAL,
+    NUMBER_WORDS,
+    POWERS,
+    chinese,
+    english,
+    shown,
+    small,
+)
 from dalsegno.core.facts.reading import Reading
 from dalsegno.core.facts.units import CURRENCY_BEFORE, HAN_UNITS
 
@@ -37,28 +50,28 @@ _SHORT = 2
 _ZEROS = frozenset("零〇○")
 _ASCII_DIGITS = frozenset("0123456789")
 _LONG = 8
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
-_POWERS = "十百千万萬亿億拾佰仟"
 _NUMERAL = re.compile(
-    rf"{_DIGITS}(?:[{_POWERS}][{CHINESE_NUMERAL}0-9]{{0,16}})?|[{CHINESE_NUMERAL}]{{1,24}}+(?:[点點][{CHINESE_NUMERAL}]{{1,12}}+)?"
+    rf"{DIGITS}(?:{MIXED_NUMERAL})?|[{CHINESE_NUMERAL}]{{1,24}}+(?:[点點][{CHINESE_NUMERAL}]{{1,12}}+)?{HAN_REST}"
 )
 _ENGLISH = re.compile(ENGLISH_NUMBER)
 _RANGE = re.compile(
-    rf"\s?(?:-|–|—|~|～|至|到|to(?=\s))\s?(?P<sign>[$¥€£])?(?P<n>{_DIGITS}(?:[{_POWERS}]{{1,3}})?|[{CHINESE_NUMERAL}]{{1,8}}(?=[\u4e00-\u9fff%]))"
+    rf"\s{{0,2}}(?:-|–|—|~|～|至|到|to(?=\s))\s{{0,2}}(?P<sign>[$¥€£])?"
+    rf"(?P<n>{DIGITS}(?:{MIXED_NUMERAL})?|[{CHINESE_NUMERAL}]{{1,8}}{HAN_REST}(?={GAP}[\u4e00-\u9fff%]))"
 )
 _BEFORE = re.compile(
-    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)\s?\Z"
+    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)\s{0,2}\Z"
 )
-_WHOLE = re.compile(rf"(?:百|千|万|{_DIGITS}|[{CHINESE_NUMERAL}]{{1,6}})\Z")
-_SHARE = re.compile(rf"分之(?P<n>{_DIGITS}|[{CHINESE_NUMERAL}]{{1,8}}(?:[点點][{CHINESE_NUMERAL}]{{1,8}})?)")
+_WHOLE = re.compile(rf"(?:百|千|万|{DIGITS}|[{CHINESE_NUMERAL}]{{1,6}}){GAP}\Z")
+_SHARE = re.compile(rf"分之{GAP}(?P<n>{DIGITS}|[{CHINESE_NUMERAL}]{{1,8}}(?:[点點][{CHINESE_NUMERAL}]{{1,8}})?)")
 _TENTHS = re.compile(
-    "成(?<![一二三四五六七八九十][一二三四五六七八九]成)(?<=[一二三四五六七八九]成)(?![立为為功員员本果绩績都長长交人熟就品像份型])"
+    "[一二三四五六七八九] {0,2}成(?<![一二三四五六七八九十][一二三四五六七八九]成)"
+    "(?![立为為功員员本果绩績都長长交人熟就品像份型])"
 )
-_TIMES = re.compile(rf"{_DIGITS}\s?[x×*]\s?{_DIGITS}(?:\s?[x×*]\s?{_DIGITS})?(?![A-Za-z0-9])")
+_TIMES = re.compile(rf"{DIGITS}\s?[x×*]\s?{DIGITS}(?:\s?[x×*]\s?{DIGITS})?(?![A-Za-z0-9])")
 _FRACTION = re.compile(r"(?P<a>[0-9]{1,3})/(?P<b>[0-9]{1,3})(?![0-9A-Za-z/])(?!-[0-9])")
 _ENGLISH_HALF = re.compile(r"half(?:-|\san?\s|\s)(?P<u>hour|day|year|month|mile|pound|dozen|million|billion)(?![a-z])")
-_HAN_HALF = re.compile("半个?(?P<u>小时|钟头|天|年|月|斤|公斤|公里)")
-_WHOLE_AND = re.compile(rf"(?P<n>[0-9]{{1,4}}|[{CHINESE_NUMERAL}]{{1,6}})个\Z")
+_HAN_HALF = re.compile(rf"半个?{GAP}(?P<u>小时|钟头|天|年|月|斤|公斤|公里)")
+_WHOLE_AND = re.compile(rf"(?P<n>[0-9]{{1,4}}|[{CHINESE_NUMERAL}]{{1,6}}){GAP}个{GAP}\Z")
 _NTH = re.compile(
     rf"第\s?(?P<n>[0-9]{{1,6}}|[{CHINESE_NUMERAL}]{{1,6}})\s?(?P<u>条|條|章|款|项|項|页|頁|期|批|届|轮|版|节|号|師|部分|季)"
 )
@@ -155,7 +168,7 @@ def _half(low: str, start: int) -> Iterator[_Found]:
 def _han_half(low: str) -> Iterator[_Found]:
     """`半小时`, and `一个半小时` with the number before it."""
     for found in _HAN_HALF.finditer(low):
-        before = _WHOLE_AND.search(low, max(0, found.start() - 8), found.start())
+        before = _WHOLE_AND.search(low, max(0, found.start() - 11), found.start())
         whole = small(before["n"]) if before else Decimal(0)
         if whole is not None:
             unit = "month" if found["u"] == "月" else HAN_UNITS[found["u"]]
@@ -166,17 +179,16 @@ def _han_half(low: str) -> Iterator[_Found]:
 def _shares(low: str) -> Iterator[_Found]:
     """Chinese fractions and tenths, and numbers of articles and pages."""
     for found in _SHARE.finditer(low):
-        whole = _WHOLE.search(low, max(0, found.start() - 6), found.start())
-        one = _part(whole[0], found["n"]) if whole else None
+        whole = _WHOLE.search(low, max(0, found.start() - 8), found.start())
+        one = _part(whole[0].rstrip(), found["n"]) if whole else None
         if whole and one:
             yield whole.start(), found.end(), *one
     yield from _han_half(low)
     for found in _TENTHS.finditer(low):
         yield (
-            found.start() - 1,
-            found.end(),
+            *found.span(),
             Kind.PERCENT,
-            f"{shown((chinese(low[found.start() - 1]) or Decimal(0)) * 10)}%",
+            f"{shown((chinese(low[found.start()]) or Decimal(0)) * 10)}%",
         )
     for found in _NTH.finditer(low):
         number = small(found["n"])
@@ -231,7 +243,7 @@ def _is_long(numeral: str) -> bool:
 
 def _han_figure(low: str, start: int, end: int, numeral: str) -> _Found | None:
     before = low[start - 1] if start else " "
-    if before in "第周期拜初" or before in _POWERS or numeral in _ZEROS:
+    if before in "第周期拜初" or before in POWERS or numeral in _ZEROS:
         return None
     number = chinese(numeral)
     if number is None:
@@ -239,7 +251,7 @@ def _han_figure(low: str, start: int, end: int, numeral: str) -> _Found | None:
     one = _with_unit(low, start, end, number, han=numeral)
     if one is None or one[2] is not Kind.NUMBER:
         return one
-    tail = len(numeral) > 1 and (any(power in numeral[1:] for power in _POWERS) or len(numeral) > 2)  # noqa: PLR2004
+    tail = len(numeral) > 1 and (any(power in numeral[1:] for power in POWERS) or len(numeral) > 2)  # noqa: PLR2004
     return one if tail or "点" in numeral else None
 
 
@@ -257,6 +269,7 @@ def _with_unit(
     tail = None if worded else _RANGE.match(low, end)
     last = small(tail["n"]) if tail else None
     if tail and last is not None:
+        number = _scaled(number, low[start:end], last, tail["n"])
         one = measured(low, replace(numeral, end=tail.end(), numbers=(number, last), han=""))
         if one is not None:
             return one
@@ -265,6 +278,20 @@ def _with_unit(
         return one
     joined = end < len(low) and low[end] in _LETTERS and low[end] != "_"
     return None if joined and not worded and not han else _bare(low, start, end, number)
+
+
+def _scaled(first: Decimal, numeral: str, last: Decimal, ending: str) -> Decimal:
+    """The first number of a range, whose magnitude may stand after the second only: `100-200万`, but `5000-1万`."""
+    head = _HEAD.match(ending)
+    if head is None or any(power in numeral for power in POWERS):
+        return first
+    lead = small(head["n"])
+    return first * (last / lead) if lead and 0 <= first < lead else first
+
+
+_HEAD = re.compile(
+    rf"(?P<n>{DIGITS}|[{CHINESE_NUMERAL[:-8]}]{{1,4}}?)(?={GAP}[百千万萬亿億佰仟])(?P<p>[ 百千万萬亿億佰仟]+)\Z"
+)
 
 
 def _is_negative(low: str, start: int) -> bool:
@@ -281,10 +308,9 @@ _NO_MINUS_AFTER = frozenset(CHINESE_NUMERAL + "年月日号时点分秒元块楼
 def _currency_before(low: str, start: int) -> tuple[int, str] | None:
     if not start:
         return None
-    last = low[start - 2] if low[start - 1] == " " and start > 1 else low[start - 1]
-    if last not in _ENDS_CURRENCY:
+    if low[max(0, start - 3) : start].rstrip(" ")[-1:] not in _ENDS_CURRENCY:
         return None
-    found = _BEFORE.search(low, max(0, start - 6), start)
+    found = _BEFORE.search(low, max(0, start - 8), start)
     return None if found is None else (found.start(), CURRENCY_BEFORE.get(found[0].strip().rstrip("."), "USD"))
 
 

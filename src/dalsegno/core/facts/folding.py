@@ -3,7 +3,8 @@
 Rules of this module:
 
 * One character becomes exactly one: full-width letters, digits and signs their ASCII forms, other decimal digits
-  (`５`, `𝟓`, `٥`) ASCII digits, unusual blanks a blank. What NFKC would make longer (`㎏`, `½`) stays.
+  (`５`, `𝟓`, `٥`) ASCII digits, unusual blanks and those without width a blank. What NFKC would make longer (`㎏`,
+  `½`) stays.
 * Chinese punctuation stays, since `，` and `。` end clauses; a full-width comma between full-width digits groups
   them.
 * Case is folded for ASCII letters alone where offsets count (`lowered`).
@@ -20,7 +21,7 @@ __all__ = ["folded", "lowered"]
 _KEPT = "！，：；？（）｛｝［］～"
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT}
 _BLANKS = dict.fromkeys(
-    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u200b\u2060\ufeff", " "
 )
 _SIGNS = {
     "￥": "¥",

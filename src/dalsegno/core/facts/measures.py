@@ -3,8 +3,8 @@
 Rules of this module:
 
 * Tried in this order: percentage, money (a currency on either side), quantity, none of them.
-* A magnitude (`million`, `bn`, `50k`) belongs to the number. Single letters multiply money only, apart from an
-  attached `k`; `7B` may be anything.
+* A magnitude (`million`, `bn`, `50k`) belongs to the number, with a blank before it or without. `m` and `b` multiply
+  money only: alone, `5 m` may be metres and `7B` anything, so they are kept as they are.
 * In `三块五`, `五元三角` the coins after the unit belong to the amount, and so do `整` and `正`.
 """
 
@@ -33,22 +33,25 @@ __all__ = ["Numeral", "measured"]
 _Found = tuple[int, int, Kind, str]
 
 _AFTER = re.compile(
-    r"(?P<gap>\s?)(?:(?P<magnitude>thousand|million|billion|trillion|mn|bn|mm|[kmb])(?![a-z0-9])(?P<gap2>[\s-]?))?"
-    r"(?P<more>[多余餘]?)(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
+    r"(?P<gap>\s{0,2})(?:(?:-(?=[htmb][a-z]{4}))?"
+    r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)|hundred|dozen|lakh|crore|[mbt]ln|mio|[mbt]n|mm|[kmb])"
+    r"(?![a-z0-9])(?P<gap2>\s{1,2}|-)?)?"
+    r"(?:[多余餘]\s?)?(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
 )
 _SMALL_COINS = re.compile(
     r"(?P<j>[0-9]|[零一二三四五六七八九壹贰叁肆伍陆柒捌玖])[角毛](?:(?P<f>[0-9]|[零一二三四五六七八九壹贰叁肆伍陆柒捌玖])分)?"
 )
 _HALF_COIN = re.compile("[0-9一二三四五六七八九](?![0-9\u4e00-\u9fff])")
 _PERCENT_WORD = re.compile(
-    r"\s?(?:percentage\spoints?|per\s?cent(?!age)|percent(?!age)|pct\b|bps\b|basis\spoints?|pp\b)"
+    r"\s{0,2}(?:percentage\spoints?|per\s?cent(?!age)|percent(?!age)|pct\b|bps\b|basis\spoints?|pp\b)"
 )
 _MODIFIED = re.compile(r"\s(?P<m>[a-z]+(?:-[a-z]+)?(?:\s[a-z]+)?)\s(?P<n>[a-z]{3,}s|people|children)\b(?!-)")
 _NOUN = re.compile(r"[a-z]{3,}")
 _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
 _NO_WEEKS = frozenset(("周边", "周围", "周到", "周全"))
-_WORD_MAGNITUDES = frozenset(("thousand", "million", "billion", "trillion", "k"))
+_LETTERS = frozenset(("m", "b", "mm"))
+_NO_TENTHS = frozenset("立为功員员本果绩績都長长交人熟就品像份型")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,7 @@ def _after(low: str, end: int) -> _After:
     word = found["unit"] or ""
     return _After(
         gap=bool(found["gap"]),
-        magnitude=found["magnitude"] or "",
+        magnitude=" ".join((found["magnitude"] or "").split()),
         magnitude_end=found.end("magnitude") if found["magnitude"] else end,
         word=word,
         word_start=found.start("unit") if word else end,
@@ -134,11 +137,13 @@ def _money(low: str, numeral: Numeral, after: _After) -> _Found | None:
 
 def _quantity(low: str, numeral: Numeral, after: _After) -> _Found | None:
     numbers = numeral.numbers
-    if after.magnitude in _WORD_MAGNITUDES and (after.magnitude != "k" or not after.gap):
+    if after.magnitude and after.magnitude not in _LETTERS:
         numbers = tuple(n * MAGNITUDES[after.magnitude] for n in numbers)
         counted = _unit(low, after, attached=False)
         end, unit = counted or (after.magnitude_end, "")
         return numeral.start, end, Kind.QUANTITY, f"{_joined(numbers)} {unit}".strip()
+    if after.magnitude in _LETTERS and not numeral.worded:
+        return numeral.start, after.magnitude_end, Kind.QUANTITY, f"{_joined(numbers)} {ATTACHED[after.magnitude]}"
     counted = _unit(low, after, attached=not after.gap and not numeral.worded)
     if counted is None and not after.word:
         hyphened = _HYPHENED.match(low, numeral.end)
@@ -160,7 +165,7 @@ def _joined(numbers: tuple[Decimal, ...]) -> str:
 
 def _percent(low: str, end: int) -> tuple[int, str, Decimal] | None:
     """End, unit and factor of a percentage."""
-    at = end + 1 if low[end : end + 1] == " " else end
+    at = end + len(low[end : end + 2]) - len(low[end : end + 2].lstrip(" "))
     first = low[at : at + 1]
     if first == "%":
         return at + 1, "%", Decimal(1)
@@ -168,6 +173,8 @@ def _percent(low: str, end: int) -> tuple[int, str, Decimal] | None:
         return at + 1, "%", Decimal("0.1")
     if low.startswith("个百分点", at) or low.startswith("個百分點", at):
         return at + 4, "pp", Decimal(1)
+    if first == "成" and low[at + 1 : at + 2] not in _NO_TENTHS:
+        return at + 1, "%", Decimal(10)
     if first not in "pb":
         return None
     found = _PERCENT_WORD.match(low, end)

@@ -6,6 +6,8 @@ Rules of this module:
   spellings compare as text.
 * Chinese: positional (`二〇二四` is 2024) or with powers (`五万三千`); a digit after a power stands one power below
   (`三百五` is 350, `五万三` is 53000). Mixed forms (`5万`, `1.2亿`, `3千5百`) are read alike.
+* A blank or two before a magnitude are typography (`120 万`, `2 万 5 千`), and so is `多` (`120 多万`): the value is
+  the same. `3千克`, `5 百度`, `3 千万别` have no magnitude.
 * What is no number after all (`万一`, `千万`) gives None.
 """
 
@@ -17,11 +19,17 @@ from decimal import Decimal
 __all__ = [
     "CHINESE_DIGITS",
     "CHINESE_NUMERAL",
+    "DIGITS",
     "ENGLISH_NUMBER",
+    "GAP",
+    "HAN_REST",
+    "MIXED_NUMERAL",
     "NUMBER_WORDS",
+    "POWERS",
     "chinese",
     "english",
     "shown",
+    "small",
     "written",
 ]
 
@@ -38,6 +46,28 @@ CHINESE_DIGITS = "".join(_DIGIT)
 CHINESE_NUMERAL = CHINESE_DIGITS + "".join(_POWER) + "".join(_MYRIAD)
 _MAX = 40
 _TEN = 10
+POWERS = "十百千万萬亿億拾佰仟"
+GAP = "[ ]{0,2}"
+"""Blanks that may stand inside a number, and between it and its unit."""
+DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
+"""A number in digits."""
+_BIG = (
+    "(?:[萬亿億佰仟]|万(?!达(?![到成标])|科|分[之感抱期荣])|百(?!度|货|分[之点比])"
+    "|千(?!万[别不要记]|[克米瓦卡赫帕焦岛问寻禧叶佛古灯]|字节))"
+)
+_NEXT = (
+    rf"(?:{GAP}(?:[0-9]{{1,4}}|[{CHINESE_DIGITS}]{{1,2}})?{GAP}{_BIG}"
+    rf"|{GAP}[{CHINESE_DIGITS}][十拾]|(?<=[{CHINESE_DIGITS}])[十拾])"
+)
+_LAST = (
+    rf"(?:{GAP}[0-9]{{4}}(?={GAP}[元块美])|[0-9]{{1,8}}(?![0-9.,]|{GAP}[月日号年点时])"
+    rf"|(?!一(?![元块塊圆圓美欧英港日人{CHINESE_NUMERAL}])[\u4e00-\u9fff])[{CHINESE_DIGITS}]{{1,4}}(?![{CHINESE_NUMERAL}]))?"
+)
+MIXED_NUMERAL = rf"(?:{GAP}[多余餘]?{GAP}{_BIG}|[十拾]){_NEXT}{{0,8}}{_LAST}"
+"""What goes on after digits as one number: `万`, ` 亿`, `千5百`."""
+HAN_REST = rf"(?:(?:{GAP}[多余餘]?{GAP}{_BIG}|(?<=[百千万萬亿億佰仟]){_NEXT}){_NEXT}{{0,8}}{_LAST})?"
+"""What goes on after a Chinese numeral as one number."""
+_FILLING = str.maketrans("", "", " 多余餘")
 
 _PIECE = re.compile(rf"[0-9]+(?:\.[0-9]+)?|[{CHINESE_NUMERAL}]")
 
@@ -61,6 +91,7 @@ def chinese(numeral: str) -> Decimal | None:
     Args:
         numeral: Chinese numerals and ASCII digits, with at most one `点` or `.`.
     """
+    numeral = numeral.translate(_FILLING)
     if len(numeral) > _MAX:
         return None
     numeral = numeral.replace(",", "")

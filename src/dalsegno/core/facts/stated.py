@@ -26,6 +26,8 @@ __all__ = ["FactIndex", "invented", "survives"]
 
 _BY_WORDING = WORDINGS | {Kind.ID, Kind.URL, Kind.EMAIL, Kind.PATH}
 _UNITS = frozenset({Kind.AMOUNT, Kind.QUANTITY, Kind.PERCENT})
+_AMBIGUOUS = frozenset({"m", "B"})
+"""Units that may be millions or billions as well, so that a bare number does not give them."""
 _SEPARATOR = "\n\x00\n"
 _JOINED_BEFORE = re.compile(r"[A-Za-z0-9_]\Z|[A-Za-z0-9_][-./@:\\]\Z")
 _JOINED_AFTER = re.compile(r"[A-Za-z0-9_]|[-./@:\\][A-Za-z0-9_]")
@@ -93,7 +95,9 @@ class FactIndex:
         if number.isalpha():
             number, unit = unit, number
         head = f"{number} {unit.split()[-1]}" if unit else number
-        return pair in self.stated or (kind, head) in self.stated or ("bare", number) in self.stated
+        if pair in self.stated or (kind, head) in self.stated:
+            return True
+        return ("bare", number) in self.stated and unit not in _AMBIGUOUS
 
     def _has(self, wording: str) -> bool:
         """Whether a wording stands in the texts, with no token of it going on at either end."""

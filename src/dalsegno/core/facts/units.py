@@ -72,6 +72,14 @@ CURRENCY_AFTER = {
 """What may stand after an amount, in lower case, and its currency."""
 
 MAGNITUDES = {
+    "hundred": 10**2,
+    "dozen": 12,
+    "lakh": 10**5,
+    "crore": 10**7,
+    "hundred thousand": 10**5,
+    "hundred million": 10**8,
+    "hundred billion": 10**11,
+    "hundred trillion": 10**14,
     "thousand": 10**3,
     "million": 10**6,
     "billion": 10**9,
@@ -80,7 +88,12 @@ MAGNITUDES = {
     "mn": 10**6,
     "mm": 10**6,
     "m": 10**6,
+    "mln": 10**6,
+    "mio": 10**6,
     "bn": 10**9,
+    "bln": 10**9,
+    "tn": 10**12,
+    "tln": 10**12,
     "b": 10**9,
 }
 """Words and letters that multiply an amount of money; alone, only the words and `k` do."""
