@@ -12,8 +12,16 @@ import psycopg
 import pytest
 
 import dalsegno
-from dalsegno.core.chain import Link, digest_of, link, verify
+from dalsegno.core.chain import Link, Verifier, digest_of, link
 from dalsegno.services import audit
+
+
+def verify(tenant: int, rows: Any, heads: Any) -> list[Any]:
+    verifier = Verifier(tenant)
+    for row in rows:
+        verifier.take(row)
+    verifier.end(heads)
+    return verifier.breaks
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -95,6 +103,12 @@ def test_rows_in_another_order_are_found(url):
     assert {each.seq for each in verdict(url).breaks} >= {2, 3}
 
 
+def test_more_rows_than_a_page(url, monkeypatch):
+    monkeypatch.setattr(audit, "_PAGE", 3)
+    found = verdict(url)
+    assert (found.rows, found.chains, found.breaks) == (8, 2, [])
+
+
 def test_an_erased_text_leaves_the_chain_whole(url):
     execute(url, "UPDATE ds_audit SET body = NULL WHERE thread = 1")
     found = verdict(url)
@@ -119,12 +133,12 @@ def test_every_change_of_every_part_of_a_row_breaks_a_chain():
         before = link(1, 7, seq, seq * 10, digest_of(body), before)
         rows.append(Link(7, seq, seq * 10, body, digest_of(body), before))
     heads = {7: (3, rows[-1].hash)}
-    assert list(verify(1, rows, heads)) == []
-    assert list(verify(2, rows, heads))
+    assert verify(1, rows, heads) == []
+    assert verify(2, rows, heads)
     changes = {"seq": 9, "at": 5, "body": "x", "digest": b"x" * 32, "hash": b"y" * 32, "thread": 8}
     for at, (part, value) in itertools.product(range(3), changes.items()):
         changed = [*rows[:at], rows[at]._replace(**{part: value}), *rows[at + 1 :]]
-        assert list(verify(1, changed, heads)), (at, part)
+        assert verify(1, changed, heads), (at, part)
 
 
 @pytest.mark.parametrize("forged", [1, 2, 3])

@@ -5,17 +5,17 @@ Rules of this module:
 * Each row's hash covers the hash before it, the row's place and time, and the digest of its text: not the text itself,
   so that a text may be erased and the chain still holds.
 * Parts are framed by their lengths, so that no two rows read the same.
-* Pure values: no clock, no I/O. What a verdict says is read off the rows alone.
+* No clock, no I/O: a verdict is read off the rows alone, one after another, however many there are.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Break", "Link", "digest_of", "framed", "link", "verify"]
+__all__ = ["Break", "Link", "Verifier", "digest_of", "framed", "link"]
 
 
 def framed(parts: Iterable[bytes | None]) -> bytes:
@@ -73,32 +73,53 @@ def link(tenant: int, thread: int, seq: int, at: int, digest: bytes, before: byt
     return hashlib.sha256(framed([b"dalsegno audit 1", before, *numbers, digest])).digest()
 
 
-def verify(tenant: int, rows: Iterable[Link], heads: Mapping[int, tuple[int, bytes]]) -> Iterator[Break]:
-    """Where the chains of a tenant do not hold.
+class Verifier:
+    """Follows the chains of a tenant row by row; after a break it goes on from what stands there.
 
-    Args:
-        tenant: the tenant's number.
-        rows: all rows, each thread's together and in the order of their numbers.
-        heads: for each thread the number and hash of its last row.
-
-    Yields:
-        Every break; after one, a chain is followed on from what stands there, so that one edit is one break.
+    Attributes:
+        breaks: every place where a chain does not hold, so far.
+        rows: rows seen.
+        erased: rows whose text was erased.
     """
-    ends: dict[int, tuple[int, bytes]] = {}
-    for row in rows:
-        last, before = ends.get(row.thread, (0, None))
+
+    def __init__(self, tenant: int) -> None:
+        """Take the tenant's number."""
+        self._tenant = tenant
+        self._ends: dict[int, tuple[int, bytes]] = {}
+        self.breaks: list[Break] = []
+        self.rows = 0
+        self.erased = 0
+
+    @property
+    def chains(self) -> int:
+        """How many threads the rows are of."""
+        return len(self._ends)
+
+    def take(self, row: Link) -> None:
+        """See one row; those of a thread come in the order of their numbers."""
+        last, before = self._ends.get(row.thread, (0, None))
         if row.seq != last + 1:
-            yield Break(thread=row.thread, seq=row.seq, kind="gap", expected=str(last + 1), found=str(row.seq))
-        elif (real := link(tenant, row.thread, row.seq, row.at, row.digest, before)) != row.hash:
-            yield Break(thread=row.thread, seq=row.seq, kind="hash", expected=real.hex(), found=row.hash.hex())
-        if row.body is not None and (told := digest_of(row.body)) != row.digest:
-            yield Break(thread=row.thread, seq=row.seq, kind="text", expected=row.digest.hex(), found=told.hex())
-        ends[row.thread] = (row.seq, row.hash)
-    for thread in sorted(ends.keys() | heads.keys()):
-        end, head = ends.get(thread), heads.get(thread)
-        if end != head:
-            seq = max(end[0] if end else 0, head[0] if head else 0)
-            yield Break(thread=thread, seq=seq, kind="end", expected=_shown(head), found=_shown(end))
+            self._found(row, "gap", str(last + 1), str(row.seq))
+        elif (real := link(self._tenant, row.thread, row.seq, row.at, row.digest, before)) != row.hash:
+            self._found(row, "hash", real.hex(), row.hash.hex())
+        if row.body is None:
+            self.erased += 1
+        elif (told := digest_of(row.body)) != row.digest:
+            self._found(row, "text", row.digest.hex(), told.hex())
+        self._ends[row.thread] = (row.seq, row.hash)
+        self.rows += 1
+
+    def end(self, heads: Mapping[int, tuple[int, bytes]]) -> None:
+        """Compare with what should be the last row of each thread: its number and hash."""
+        for thread in sorted(self._ends.keys() | heads.keys()):
+            end, head = self._ends.get(thread), heads.get(thread)
+            if end != head:
+                seq = max(end[0] if end else 0, head[0] if head else 0)
+                broken = Break(thread=thread, seq=seq, kind="end", expected=_shown(head), found=_shown(end))
+                self.breaks.append(broken)
+
+    def _found(self, row: Link, kind: str, expected: str, found: str) -> None:
+        self.breaks.append(Break(thread=row.thread, seq=row.seq, kind=kind, expected=expected, found=found))
 
 
 def _shown(end: tuple[int, bytes] | None) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.chain import Break, Link, digest_of, link, verify
+from dalsegno.core.chain import Break, Link, Verifier, digest_of, link
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow
 
@@ -73,16 +73,16 @@ def verify_all(scope: Scope) -> Op[AuditVerdict]:
     heads = {
         thread: (seq, bytes(hash_)) for thread, seq, hash_ in (yield Step("audit_heads", {"tenant": scope.tenant}))
     }
-    rows: list[Link] = []
-    thread, seq, erased = -1, 0, 0
+    verifier = Verifier(scope.tenant)
+    thread, seq = -1, 0
     while page := (yield Step("audit_page", {"tenant": scope.tenant, "thread": thread, "seq": seq, "limit": _PAGE})):
         for thread, seq, at, body, digest, hash_ in page:
-            erased += body is None
-            rows.append(Link(thread, seq, at, body, bytes(digest), bytes(hash_)))
+            verifier.take(Link(thread, seq, at, body, bytes(digest), bytes(hash_)))
+    verifier.end(heads)
     return AuditVerdict(
-        rows=len(rows),
-        chains=len({row.thread for row in rows}),
-        erased=erased,
-        breaks=list(verify(scope.tenant, rows, heads)),
+        rows=verifier.rows,
+        chains=verifier.chains,
+        erased=verifier.erased,
+        breaks=verifier.breaks,
         heads={number: (last, end.hex()) for number, (last, end) in heads.items()},
     )
