@@ -168,8 +168,10 @@ def test_a_message_that_awaits_approval_stays() -> None:
 
 
 def test_something_else_in_the_place_of_a_summary_is_not_overwritten() -> None:
-    with pytest.raises(Damaged):
+    with pytest.raises(Misuse, match="text"):
         compact(chat(30), summary={"text": "my own"})
+    with pytest.raises(Damaged):
+        compact(chat(30), summary={"version": 1, "text": "half of one"})
 
 
 # --- summarizers that fail --------------------------------------------------------------------------
@@ -307,13 +309,11 @@ def test_a_node_reads_no_summary_while_nothing_can_be_due(monkeypatch: pytest.Mo
         raise AssertionError
 
     monkeypatch.setattr(Summary, "from_json", read)
-    assert compaction_node().invoke({"messages": chat(20), "summary": {"large": True}}, {}) == {}
+    assert compaction_node().invoke({"messages": chat(20), "summary": {"version": 1}}, {}) == {}
     with pytest.raises(AssertionError):
-        compaction_node().invoke({"messages": chat(21), "summary": {"large": True}}, {})
+        compaction_node().invoke({"messages": chat(21), "summary": {"version": 1}}, {})
     with pytest.raises(AssertionError):  # the summary may be what makes it too much
-        compaction_node(CompactionPolicy(max_tokens=3000)).invoke(
-            {"messages": chat(20), "summary": {"large": True}}, {}
-        )
+        compaction_node(CompactionPolicy(max_tokens=3000)).invoke({"messages": chat(20), "summary": {"version": 1}}, {})
 
 
 def test_any_chat_model_writes() -> None:

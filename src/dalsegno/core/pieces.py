@@ -19,9 +19,9 @@ from dalsegno.core.cuts import Turn
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 
-__all__ = ["Piece", "fenced", "pieces"]
+__all__ = ["LEAST_TOKENS", "Piece", "fenced", "pieces"]
 
-_LEAST = 50
+LEAST_TOKENS = 50
 _CHARACTERS_A_TOKEN = 12
 
 
@@ -106,8 +106,10 @@ def pieces(turns: Sequence[Turn], budget_tokens: int, target_tokens: int, count:
     Raises:
         Misuse: the budget leaves no room for a message.
     """
-    if budget_tokens < _LEAST:
-        raise Misuse(f"a summarizer with budget_tokens={budget_tokens} cannot be shown a message; give it {_LEAST}.")
+    if budget_tokens < LEAST_TOKENS:
+        raise Misuse(
+            f"a summarizer with budget_tokens={budget_tokens} cannot be shown a message; give it {LEAST_TOKENS}."
+        )
     groups: list[list[Part]] = []
     room = 0
     for turn in turns:

@@ -12,22 +12,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-from langchain_core.runnables import Runnable
-
-from dalsegno.contracts import Summarizer, TokenCounter
+from dalsegno.contracts import TokenCounter
 from dalsegno.core.compaction import CompactionPolicy, Kept, Prepared, Settled, Turn, prepare, triggers
 from dalsegno.core.journal import Event
 from dalsegno.core.rendering import render
 from dalsegno.core.summary import Summary
 from dalsegno.core.tokens import MESSAGE_TOKENS, estimate, schema_tokens
 from dalsegno.core.verification import Report
+from dalsegno.langgraph.options import (
+    How,
+    check_how,
+    check_messages,
+    check_options,
+    check_policy,
+    check_request,
+    check_tokens,
+    summary_of,
+)
 from dalsegno.langgraph.summarizer import summarizer_of
-from dalsegno.langgraph.turns import Pending, turns_of, with_numbers
+from dalsegno.langgraph.turns import turns_of, with_numbers
 from dalsegno.services.compaction import Writing, acarry_out, carry_out
 
-__all__ = ["Compacted", "Compaction", "How", "acompact", "compact", "render_summary", "summary_of"]
+__all__ = ["Compacted", "Compaction", "acompact", "compact", "render_summary"]
 
 
 _FRAME_TOKENS = 500
@@ -64,24 +72,6 @@ class Compacted:
         return bool(self.evicted)
 
 
-class How(TypedDict, total=False):
-    """Who writes digests and how messages are counted.
-
-    Attributes:
-        summarizer: writes digests: a chat model, or a `Summarizer`; the messages' own words when left out.
-        timeout: for all pieces of one digest, 60 seconds.
-        fallback: tell a span in its own words when the summarizer fails, instead of leaving all as it was.
-        count: tokens of a text.
-        pending: tells whether a message awaits an approval and has to stay.
-    """
-
-    summarizer: Summarizer | Runnable[Any, Any] | None
-    timeout: timedelta
-    fallback: bool
-    count: TokenCounter
-    pending: Pending | None
-
-
 class Compaction:
     """When, where and by whom conversations are compacted; used by the function, the node and the middleware."""
 
@@ -91,8 +81,12 @@ class Compaction:
         Args:
             policy: limits and amounts; the defaults of `CompactionPolicy` when left out.
             how: who writes digests and how messages are counted.
+
+        Raises:
+            Misuse: a value of the wrong kind.
         """
-        self.policy = policy or CompactionPolicy()
+        check_how(how)
+        self.policy = check_policy(policy)
         self.count: TokenCounter = how.get("count", estimate)
         self._pending = how.get("pending")
         self._writing = Writing(
@@ -154,7 +148,12 @@ class Compaction:
         return _outcome(messages, summary, prepared, await acarry_out(prepared, self._writing, self.count))
 
     def other_tokens(self, system: str, tools: Sequence[Any]) -> int:
-        """Tokens of a request beside messages and summary."""
+        """Tokens of a request beside messages and summary.
+
+        Raises:
+            Misuse: instructions that are no text, tools that are no list.
+        """
+        check_request(system, tools)
         return (self.count(system) + MESSAGE_TOKENS if system else 0) + schema_tokens(tools, self.count)
 
 
@@ -214,9 +213,11 @@ def compact(
         digest does not hold.
 
     Raises:
-        Misuse: an element is no message.
-        Damaged: `summary` is something else than a summary.
+        Misuse: an element is no message, `summary` no summary, or an option not one of these.
+        Damaged: `summary` is a summary that cannot be read.
     """
+    check_options(compact, how)
+    check_messages(messages)
     work = Compaction(policy, **how)
     before = summary_of(summary)
     due = work.due(messages, before, other_tokens=work.other_tokens(system, tools), force=force)
@@ -234,6 +235,8 @@ async def acompact(
     **how: Unpack[How],
 ) -> Compacted:
     """Async face of `compact`."""
+    check_options(acompact, how)
+    check_messages(messages)
     work = Compaction(policy, **how)
     before = summary_of(summary)
     due = work.due(messages, before, other_tokens=work.other_tokens(system, tools), force=force)
@@ -241,14 +244,11 @@ async def acompact(
 
 
 def render_summary(summary: Summary | Mapping[str, Any] | None, fact_tokens: int = 1000) -> str:
-    """A summary, or the JSON in a state's field, as text for a model; empty when there is none."""
-    return render(summary_of(summary), fact_tokens)
-
-
-def summary_of(value: Summary | Mapping[str, Any] | None) -> Summary:
-    """A summary, or the JSON of one.
+    """A summary, or the JSON in a state's field, as text for a model; empty when there is none.
 
     Raises:
-        Damaged: it is neither.
+        Misuse: it is no summary.
+        Damaged: it is one that cannot be read.
     """
-    return value if isinstance(value, Summary) else Summary.from_json(value)
+    check_tokens("fact_tokens", fact_tokens)
+    return render(summary_of(summary), fact_tokens)

@@ -2,6 +2,8 @@
 
 Rules of this module:
 
+* Nothing is taken out that the graph would lose: a state without a channel for the summary, and a reducer that keeps
+  what is to go, are refused first (`surroundings.py`).
 * Only the message list gets shorter. The summary is a field of its own, plain JSON; no message is added in its place,
   and no other field is read or written.
 * With `ds`, the journal gives the numbers, and what it does not hold yet stays in the list.
@@ -19,7 +21,8 @@ from langgraph.types import Overwrite
 
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.errors import Misuse
-from dalsegno.langgraph.compacting import Compacted, Compaction, How, acompact, compact, render_summary, summary_of
+from dalsegno.langgraph.compacting import Compacted, Compaction, acompact, compact, render_summary
+from dalsegno.langgraph.options import How, check_database, check_keys, check_kind, check_options, summary_of
 from dalsegno.langgraph.originals import (
     HasJournal,
     aoriginals,
@@ -32,6 +35,7 @@ from dalsegno.langgraph.originals import (
     thread_of,
     who_said,
 )
+from dalsegno.langgraph.surroundings import Unheld, channels_of, check_summary_channel, lets_go, takes
 
 __all__ = [
     "Compacted",
@@ -79,63 +83,131 @@ def compaction_node(
         how: who writes digests and how messages are counted; see `How`.
 
     Returns:
-        A node for sync and async graphs. It returns the removals and the summary, or no update.
+        A node for sync and async graphs. It returns the removals and the summary, or no update; in a graph whose
+        channels would not take them it raises `Misuse` and takes nothing out.
+
+    Raises:
+        Misuse: an option that is none, or a value of the wrong kind.
     """
-    if removal not in get_args(Removal):
-        raise Misuse(f"removal={removal!r}: give one of {', '.join(get_args(Removal))}.")
+    check_options(compaction_node, how)
+    if ds is not None:
+        check_database(ds)
+    place = _Place(messages_key, summary_key, removal)
     work = Compaction(policy, **how)
     other = work.other_tokens(system, tools)
+    unheld = Unheld(ds)
 
     def node(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        messages, value = _read(state, messages_key, summary_key)
+        messages, value = place.read(state, config)
         if work.quiet(messages, other):
             return {}
-        summary = summary_of(value)
+        summary = summary_of(value, place.name)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = originals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
+            if due is None:
+                unheld.tell(config, summary, events)
         done = work.run(messages, summary, due)
-        update = _update(done, messages_key, summary_key, removal)
+        update = place.update(done, messages, config)
         record(ds, config, done.settled)
         return update
 
     async def anode(state: Any, config: RunnableConfig) -> dict[str, Any]:
-        messages, value = _read(state, messages_key, summary_key)
+        messages, value = place.read(state, config)
         if work.quiet(messages, other):
             return {}
-        summary = summary_of(value)
+        summary = summary_of(value, place.name)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = await aoriginals(ds, thread_of(config), summary, work.lacks(messages, due))
             due = work.due(messages, summary, other_tokens=other, events=events)
+            if due is None:
+                unheld.tell(config, summary, events)
         done = await work.arun(messages, summary, due)
-        update = _update(done, messages_key, summary_key, removal)
+        update = place.update(done, messages, config)
         await arecord(ds, config, done.settled)
         return update
 
     return RunnableLambda(node, afunc=anode, name="compact")
 
 
-def _read(state: Any, messages_key: str, summary_key: str) -> tuple[list[Any], Any]:
-    """Messages and summary of a state that is a mapping or an object with fields."""
+class _Place:
+    """Where a state has its messages and its summary, and how the former is told what goes."""
 
-    def field(key: str) -> Any:
-        return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    def __init__(self, messages_key: str, summary_key: str, removal: Removal) -> None:
+        check_keys(messages_key, summary_key)
+        if removal not in get_args(Removal):
+            raise Misuse(f"removal={removal!r}: give one of {', '.join(get_args(Removal))}.")
+        self._messages_key = messages_key
+        self._summary_key = summary_key
+        self._removal: Removal = removal
+        self.name = f"the state's {summary_key!r} (another channel is named with summary_key=)"
 
-    messages = field(messages_key)
-    if not isinstance(messages, (list, tuple)):
+    def read(self, state: Any, config: RunnableConfig) -> tuple[list[Any], Any]:
+        """Messages and summary of a state that is a mapping or an object with fields.
+
+        Raises:
+            Misuse: there is no list of messages, or no channel for a summary, or something else in it.
+        """
+
+        def field(key: str) -> Any:
+            return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+
+        messages = field(self._messages_key)
+        if not isinstance(messages, (list, tuple)):
+            raise Misuse(
+                f"the state has no list of messages in {self._messages_key!r}; name the channel with messages_key, and "
+                "give the node a state that has it."
+            )
+        channels = channels_of(config)
+        check_summary_channel(channels, self._summary_key)
+        value = field(self._summary_key)
+        if value is None and channels is not None and (held := channels[self._summary_key]).is_available():
+            value = held.get()  # the node was added with a narrower view of the state
+        check_kind(value, self.name)
+        return list(messages), value
+
+    def update(self, done: Compacted, before: Sequence[Any], config: RunnableConfig) -> dict[str, Any]:
+        """What to write into the state.
+
+        Raises:
+            Misuse: a channel would not take it.
+        """
+        if not done.changed:
+            return {}
+        tree, channels = done.summary.to_json(), channels_of(config)
+        if channels is not None and not takes(channels[self._summary_key], tree):
+            raise Misuse(
+                f"the channel {self._summary_key!r} does not hold a summary as it is written; nothing was taken out. "
+                f"Declare it `{self._summary_key}: dict` without a reducer, or name another with summary_key=."
+            )
+        if channels is not None and (channel := channels.get(self._messages_key)) is not None:
+            self._check_removal(done, channel, before)
+        return {self._messages_key: removals(done, self._removal), self._summary_key: tree}
+
+    def _check_removal(self, done: Compacted, channel: Any, before: Sequence[Any]) -> None:
+        if lets_go(channel, removals(done, self._removal), before):
+            return
+        right = _right(done, channel, before)
+        instead = f"Use removal={right!r}" if right else "Give the channel a reducer that lets messages go"
         raise Misuse(
-            f"the state has no list of messages in {messages_key!r}; name the channel with messages_key, and give the "
-            "node a state that has it."
+            f"with removal={self._removal!r} the channel {self._messages_key!r} would not get shorter, for its reducer "
+            f"keeps what is to go; nothing was taken out. {instead}."
         )
-    return list(messages), field(summary_key)
 
 
-def _update(done: Compacted, messages_key: str, summary_key: str, removal: Removal) -> dict[str, Any]:
-    if not done.changed:
-        return {}
-    return {messages_key: removals(done, removal), summary_key: done.summary.to_json()}
+def _right(done: Compacted, channel: Any, before: Sequence[Any]) -> Removal | None:
+    """The removal that a channel understands."""
+    known: tuple[Removal, ...] = get_args(Removal)
+    for each in known:
+        try:
+            update = removals(done, each)
+        except Misuse:
+            continue
+        if lets_go(channel, update, before):
+            return each
+    return None
 
 
 def removals(done: Compacted, removal: Removal) -> Any:

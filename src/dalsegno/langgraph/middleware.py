@@ -28,9 +28,11 @@ from dalsegno.core.action_policy import ActionPolicy
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.tokens import Calibrated, request_tokens
 from dalsegno.errors import Misuse
-from dalsegno.langgraph.compacting import Compacted, Compaction, How, render_summary, summary_of
+from dalsegno.langgraph.compacting import Compacted, Compaction, render_summary
 from dalsegno.langgraph.compaction import removals
+from dalsegno.langgraph.options import How, check_database, check_options, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
+from dalsegno.langgraph.surroundings import Unheld
 from dalsegno.langgraph.tools import HasActions, ToolActions
 from dalsegno.langgraph.turns import turns_of
 
@@ -65,11 +67,18 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
             calibrate: correct the token estimates by the usage that the model's answers report.
             actions: by tool name, how calls of that tool are actions; needs `ds`. Other calls pass through.
             how: who writes digests and how messages are counted; see `How`.
+
+        Raises:
+            Misuse: an option that is none, or a value of the wrong kind.
         """
         super().__init__()
+        check_options(ContinuityMiddleware.__init__, how)
+        if ds is not None:
+            check_database(ds)
         self.tools = []
         self._ds = ds
         self._work = Compaction(policy, **how)
+        self._unheld = Unheld(ds)
         self._other_tokens = 0
         self._last: tuple[Any, str] = (None, "")
         self._counter = Calibrated(base=self._work.count) if calibrate else None
@@ -90,6 +99,8 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if due is not None and self._ds is not None:
             events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
+            if due is None:
+                self._unheld.tell(get_config(), summary, events)
         done = self._work.run(messages, summary, due)
         record(self._ds, get_config(), done.settled)
         return _update(done)
@@ -104,6 +115,8 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if due is not None and self._ds is not None:
             events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
             due = self._work.due(messages, summary, other_tokens=self._other_tokens, events=events)
+            if due is None:
+                self._unheld.tell(get_config(), summary, events)
         done = await self._work.arun(messages, summary, due)
         await arecord(self._ds, get_config(), done.settled)
         return _update(done)

@@ -19,6 +19,7 @@ from langgraph.constants import TAG_NOSTREAM
 from dalsegno.contracts import Summarizer
 from dalsegno.core.pieces import Piece
 from dalsegno.errors import Misuse
+from dalsegno.services.compaction import check_budget
 
 __all__ = ["ChatSummarizer", "summarizer_of"]
 
@@ -40,7 +41,11 @@ class ChatSummarizer:
             model: the chat model.
             budget_tokens: what the messages of one call may cost.
             name: which model it is, for the record; its own name when left out.
+
+        Raises:
+            Misuse: the budget is none, or too small for a message.
         """
+        check_budget(budget_tokens)
         self._model = model
         self.budget_tokens = budget_tokens
         self.name = name or _name_of(model)
@@ -60,7 +65,7 @@ def summarizer_of(value: Summarizer | Runnable[Any, Any] | None) -> Summarizer |
     Raises:
         Misuse: it is neither.
     """
-    if value is None or hasattr(value, "asummarize"):
+    if value is None or isinstance(value, type) or hasattr(value, "asummarize"):
         return value  # type: ignore[return-value] # told by its methods
     if isinstance(value, Runnable):
         return ChatSummarizer(value)

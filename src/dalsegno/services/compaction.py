@@ -6,6 +6,7 @@ Rules of this module:
 * Whatever it does (raise, return nothing, an error's text or a lie, never return), the outcome is either a compaction
   that holds or everything as it was; the reason goes to the log as a warning, and the run goes on.
 * With `fallback`, a span whose summarizer failed is told in its own words instead.
+* Who wants the program to stop is no failing summarizer: `KeyboardInterrupt` and `SystemExit` go through.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from dalsegno.contracts import Summarizer
 from dalsegno.core.compaction import EXTRACT, Kept, Prepared, Settled, settle
-from dalsegno.core.pieces import Piece, pieces
+from dalsegno.core.pieces import LEAST_TOKENS, Piece, pieces
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 
-__all__ = ["Writing", "acarry_out", "carry_out"]
+__all__ = ["Writing", "acarry_out", "carry_out", "check_budget"]
 
 _log = logging.getLogger("dalsegno.compaction")
 
@@ -35,17 +38,56 @@ class Writing:
 
     Attributes:
         summarizer: the writer; None for the messages' own words.
-        timeout: for all pieces of one digest.
+        timeout: for all pieces of one digest, in seconds or as a timedelta.
         fallback: whether a failed digest is replaced by the messages' own words; else everything stays as it was.
     """
 
     summarizer: Summarizer | None = None
-    timeout: timedelta = timedelta(seconds=60)
+    timeout: timedelta | float = timedelta(seconds=60)
     fallback: bool = False
 
     def __post_init__(self) -> None:
-        if self.timeout <= timedelta(0):
-            raise Misuse(f"timeout={self.timeout}: a summarizer needs time; give more than none.")
+        _check_time(self.timeout)
+        if self.summarizer is not None:
+            _check_summarizer(self.summarizer)
+
+    @property
+    def seconds(self) -> float:
+        """The time for one digest, as far as a clock goes."""
+        given = self.timeout
+        return min(given.total_seconds() if isinstance(given, timedelta) else float(given), threading.TIMEOUT_MAX)
+
+
+def _check_time(given: Any) -> None:
+    seconds = given.total_seconds() if isinstance(given, timedelta) else given
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        raise Misuse(f"timeout={given!r}: give seconds, such as 60, or a timedelta.")
+    if seconds <= 0:
+        raise Misuse(f"timeout={given!r}: a summarizer needs time; give more than none, in seconds or as a timedelta.")
+
+
+def _check_summarizer(given: Any) -> None:
+    if isinstance(given, type):
+        raise Misuse(f"summarizer is the class {given.__name__}; give an instance of it.")
+    if not callable(getattr(given, "summarize", None)) or not callable(getattr(given, "asummarize", None)):
+        raise Misuse(
+            f"summarizer={type(given).__name__}: give an object with summarize and asummarize; a chat model becomes "
+            "one with ChatSummarizer(model)."
+        )
+    check_budget(getattr(given, "budget_tokens", None))
+
+
+def check_budget(budget: Any) -> None:
+    """Refuse what is no number of tokens that a summarizer can take in at once.
+
+    Raises:
+        Misuse: no whole number, or too few for a message.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < LEAST_TOKENS:
+        raise Misuse(
+            f"a summarizer with budget_tokens={budget!r} cannot be shown a message; give it how many tokens of "
+            f"messages it takes at once, a whole number of at least {LEAST_TOKENS}."
+        )
 
 
 class _Failed(Exception):
@@ -63,7 +105,7 @@ def carry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> 
         return _told(settle(prepared, count=count))
     try:
         shown = _shown(prepared, summarizer, count)
-        draft = _joined(_within(writing.timeout, lambda: [summarizer.summarize(piece) for piece in shown]))
+        draft = _joined(_within(writing.seconds, lambda: [summarizer.summarize(piece) for piece in shown]))
     except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
         return _failed(prepared, writing, error, count)
     return _concluded(prepared, writing, draft, count)
@@ -75,10 +117,10 @@ async def acarry_out(prepared: Prepared, writing: Writing, count: Count = estima
     if summarizer is None:
         return _told(settle(prepared, count=count))
     try:
-        async with asyncio.timeout(writing.timeout.total_seconds()):
+        async with asyncio.timeout(writing.seconds):
             draft = _joined([await summarizer.asummarize(piece) for piece in _shown(prepared, summarizer, count)])
     except TimeoutError:
-        late = _Failed(f"did not answer within {writing.timeout.total_seconds():g} s")
+        late = _Failed(f"did not answer within {writing.seconds:g} s")
         return _failed(prepared, writing, late, count)
     except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
         return _failed(prepared, writing, error, count)
@@ -103,12 +145,12 @@ def _joined(drafts: Sequence[object]) -> str:
     return "\n".join(map(str, drafts))
 
 
-def _within(timeout: timedelta, work: Callable[[], list[str]]) -> list[str]:
+def _within(seconds: float, work: Callable[[], list[str]]) -> list[str]:
     """Do work that may hang. What hangs is left behind in a thread that keeps no process alive.
 
     Raises:
         _Failed: it did not end in time.
-        Exception: what the work raised.
+        Exception, KeyboardInterrupt, SystemExit: what the work raised.
     """
     done: list[list[str]] = []
     raised: list[BaseException] = []
@@ -122,11 +164,13 @@ def _within(timeout: timedelta, work: Callable[[], list[str]]) -> list[str]:
 
     thread = threading.Thread(target=run, name="dalsegno-summarizer", daemon=True)
     thread.start()
-    thread.join(timeout.total_seconds())
-    if raised and isinstance(raised[0], Exception):
+    thread.join(seconds)
+    if raised and isinstance(raised[0], (Exception, KeyboardInterrupt, SystemExit)):
         raise raised[0]
+    if raised:
+        raise _Failed(f"raised {type(raised[0]).__name__}: {raised[0]}")
     if not done:
-        raise _Failed(f"did not answer within {timeout.total_seconds():g} s")
+        raise _Failed(f"did not answer within {seconds:g} s")
     return done[0]
 
 
@@ -136,7 +180,7 @@ def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -
     if isinstance(outcome, Kept) and writing.fallback:
         _log.warning("the digest by %s was not taken (%s); the span is told in its own words", by, outcome.reason)
         return _told(settle(prepared, count=count))
-    return _told(outcome)
+    return _told(outcome, _HINT)
 
 
 def _failed(prepared: Prepared, writing: Writing, error: Exception, count: Count) -> Settled | Kept:
@@ -145,7 +189,7 @@ def _failed(prepared: Prepared, writing: Writing, error: Exception, count: Count
     if writing.fallback:
         _log.warning("%s; the span is told in its own words", reason)
         return _told(settle(prepared, count=count))
-    return _told(Kept(reason=reason))
+    return _told(Kept(reason=reason), _HINT)
 
 
 def _name(writing: Writing) -> str:
@@ -157,9 +201,12 @@ def _name(writing: Writing) -> str:
     return str(name) if name else EXTRACT if writing.summarizer is None else type(writing.summarizer).__name__
 
 
-def _told(outcome: Settled | Kept) -> Settled | Kept:
+_HINT = "; the next trigger tries again, and fallback=True tells such a span in the messages' own words instead"
+
+
+def _told(outcome: Settled | Kept, hint: str = "") -> Settled | Kept:
     if isinstance(outcome, Kept):
-        _log.warning("the conversation was not compacted, everything stays as it was: %s", outcome.reason)
+        _log.warning("the conversation was not compacted, everything stays as it was: %s%s", outcome.reason, hint)
     elif outcome.report.dropped:
         _log.info("a digest was repaired: %s", outcome.report)
     return outcome
