@@ -78,7 +78,9 @@ _BEFORE_YEAR = re.compile(
 _AFTER_YEAR = re.compile(r"s?(?![0-9a-z])(?!-(?!20|19))(?![.,:/][0-9])")
 _HAN_QUARTER = re.compile(r"(?:季度|半年)")
 _BEFORE_QUARTER = re.compile(rf"(?:(?P<y>{_YEAR}){GAP}年?{GAP})?(?:第?{GAP}(?P<q>[一二三四1-4])|(?P<h>[上下])){GAP}\Z")
-_QUARTER = re.compile(r"Q(?<![A-Za-z0-9]Q)(?P<q>[1-4])(?:[\s,']{0,2}(?:of\s|FY\s?)?(?P<y>20[0-9]{2}))?(?![A-Za-z0-9])")
+_QUARTER = re.compile(
+    r"[Qq](?<![A-Za-z0-9].)(?P<q>[1-4])(?:[\s,']{0,2}(?:of\s|FY\s?|fy\s?)?(?P<y>20[0-9]{2})|(?<=Q.))(?![A-Za-z0-9])"
+)
 _WEEKDAYS = {
     "一": "mon",
     "二": "tue",

@@ -40,7 +40,7 @@ from dalsegno.core.facts.numerals import (
 from dalsegno.core.facts.reading import Reading
 from dalsegno.core.facts.units import CURRENCY_BEFORE, HAN_UNITS
 
-__all__ = ["LISTENED", "figures"]
+__all__ = ["LISTENED", "figures", "with_unit"]
 
 _Found = tuple[int, int, Kind, str]
 
@@ -59,7 +59,7 @@ _RANGE = re.compile(
     rf"(?P<n>{DIGITS}(?:{MIXED_NUMERAL})?|[{CHINESE_NUMERAL}]{{1,8}}{HAN_REST}(?={GAP}[\u4e00-\u9fff%]))"
 )
 _BEFORE = re.compile(
-    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)\s{0,2}\Z"
+    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)\s{0,3}\Z"
 )
 _WHOLE = re.compile(rf"(?:百|千|万|{DIGITS}|[{CHINESE_NUMERAL}]{{1,6}}){GAP}\Z")
 _SHARE = re.compile(rf"分之{GAP}(?P<n>{DIGITS}|[{CHINESE_NUMERAL}]{{1,8}}(?:[点點][{CHINESE_NUMERAL}]{{1,8}})?)")
@@ -95,7 +95,7 @@ def figures(reading: Reading) -> Iterator[_Found]:
         if after in _PLAIN_AFTER and end - start < _LONG and _is_plain(low, start, end):
             yield start, end, Kind.NUMBER, low[start:end]
             continue
-        one = _figure(low, start)
+        one = _figure(low, start) if not _is_named(reading.plain, start) else _in_name(low, start, end)
         if one is not None:
             yield one
             reach = one[1]
@@ -153,7 +153,7 @@ def _worded(reading: Reading) -> Iterator[_Found]:
             if begin == start and not (start and low[start - 1] == "-"):
                 continue
         number = english(found[0])
-        one = None if number is None else _with_unit(low, begin, reach, number, worded=True)
+        one = None if number is None else with_unit(low, begin, reach, number, worded=True)
         if one is not None and (one[2] is not Kind.NUMBER or (number is not None and number > 9)):  # noqa: PLR2004 - one of the two
             yield one
 
@@ -227,7 +227,19 @@ def _figure(low: str, start: int) -> _Found | None:
     if found is None or found.end() - start >= _MAX_DIGITS:
         return None
     number = small(found[0])
-    return None if number is None else _with_unit(low, start, found.end(), number)
+    return None if number is None else with_unit(low, start, found.end(), number)
+
+
+def _is_named(plain: str, start: int) -> bool:
+    """Whether the number after a hyphen belongs to a name in capitals: `A-17`, `COVID-19`."""
+    return start > 1 and plain[start - 1] == "-" and bool(_NAME_BEFORE.search(plain, max(0, start - 12), start))
+
+
+_NAME_BEFORE = re.compile(r"(?<![A-Za-z0-9])[A-Z]{1,10}-\Z")
+
+
+def _in_name(low: str, start: int, end: int) -> _Found | None:
+    return None if low[end : end + 1] in _LETTERS else _bare(low, start, end, small(low[start:end]) or Decimal(0))
 
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz_")
@@ -248,17 +260,24 @@ def _han_figure(low: str, start: int, end: int, numeral: str) -> _Found | None:
     number = chinese(numeral)
     if number is None:
         return None
-    one = _with_unit(low, start, end, number, han=numeral)
+    one = with_unit(low, start, end, number, han=numeral)
     if one is None or one[2] is not Kind.NUMBER:
         return one
     tail = len(numeral) > 1 and (any(power in numeral[1:] for power in POWERS) or len(numeral) > 2)  # noqa: PLR2004
     return one if tail or "点" in numeral else None
 
 
-def _with_unit(
-    low: str, start: int, end: int, number: Decimal, *, worded: bool = False, han: str = ""
-) -> _Found | None:
-    """A number with what stands on both sides of it."""
+def with_unit(low: str, start: int, end: int, number: Decimal, *, worded: bool = False, han: str = "") -> _Found | None:
+    """A number with what stands on both sides of it, or None when it is a piece of a word.
+
+    Args:
+        low: the folded text in lower case.
+        start: offset of the number's first character.
+        end: offset after its last one.
+        number: what it says.
+        worded: whether it is written in English words.
+        han: the numeral when it is Chinese, else empty.
+    """
     if not han and _is_negative(low, start):
         start, number = start - 1, -number
     before = None if worded else _currency_before(low, start)
@@ -308,9 +327,9 @@ _NO_MINUS_AFTER = frozenset(CHINESE_NUMERAL + "年月日号时点分秒元块楼
 def _currency_before(low: str, start: int) -> tuple[int, str] | None:
     if not start:
         return None
-    if low[max(0, start - 3) : start].rstrip(" ")[-1:] not in _ENDS_CURRENCY:
+    if low[max(0, start - 4) : start].rstrip(" ")[-1:] not in _ENDS_CURRENCY:
         return None
-    found = _BEFORE.search(low, max(0, start - 8), start)
+    found = _BEFORE.search(low, max(0, start - 9), start)
     return None if found is None else (found.start(), CURRENCY_BEFORE.get(found[0].strip().rstrip("."), "USD"))
 
 

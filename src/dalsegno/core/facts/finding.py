@@ -16,7 +16,7 @@ from itertools import chain
 from operator import itemgetter
 
 from dalsegno.core.bulk import collector_paused
-from dalsegno.core.facts import clock, days, figures, names, speech
+from dalsegno.core.facts import clock, days, figures, names, parts, speech
 from dalsegno.core.facts.kinds import Fact, Kind
 from dalsegno.core.facts.places import places
 from dalsegno.core.facts.reading import Reading, read
@@ -27,7 +27,7 @@ __all__ = ["facts_in"]
 Found = tuple[int, int, Kind, str]
 """Start, end, kind and canonical value of a reading."""
 
-_LISTENED = clock.LISTENED | days.LISTENED | figures.LISTENED | names.LISTENED | speech.LISTENED
+_LISTENED = clock.LISTENED | days.LISTENED | figures.LISTENED | names.LISTENED | parts.LISTENED | speech.LISTENED
 
 _RANK = {
     kind: rank
@@ -71,7 +71,10 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 def _found(reading: Reading) -> list[Found]:
     plain = reading.plain
     atoms = _longest(
-        chain(places(plain), names.names(reading), days.days(reading), clock.times(reading), figures.figures(reading))
+        chain(
+            *(places(plain), names.names(reading), days.days(reading), clock.times(reading)),
+            *(figures.figures(reading), parts.parts(reading)),
+        )
     )
     whole = {(start, end) for start, end, kind, _ in atoms if kind is not Kind.NUMBER}
     quoted = (one for one in quotes(plain) if (one[0] + 1, one[1] - 1) not in whole)

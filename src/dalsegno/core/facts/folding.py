@@ -6,7 +6,7 @@ Rules of this module:
   (`５`, `𝟓`, `٥`) ASCII digits, unusual blanks and those without width a blank. What NFKC would make longer (`㎏`,
   `½`) stays.
 * Chinese punctuation stays, since `，` and `。` end clauses; a full-width comma between full-width digits groups
-  them.
+  them, and so does a thin or no-break blank before every three.
 * Case is folded for ASCII letters alone where offsets count (`lowered`).
 """
 
@@ -39,6 +39,8 @@ _SIGNS = {
 }
 _ONE = _WIDE | _BLANKS | _SIGNS
 _ODD = re.compile(f"[{re.escape(''.join(_ONE))}]")
+_GROUPED = re.compile("(?<![0-9+,.-])[0-9]{1,3}(?:[\u00a0\u2009\u202f][0-9]{3})+(?![0-9]|[\u00a0\u2009\u202f -][0-9])")
+_GROUP_BLANK = re.compile("[\u00a0\u2009\u202f]")
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _WIDE_COMMA = re.compile("(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -49,6 +51,7 @@ def folded(text: str) -> str:
     if text.isascii():
         return text
     text = _WIDE_COMMA.sub(",", text)
+    text = _GROUPED.sub(lambda found: _GROUP_BLANK.sub(",", found[0]), text)
     text = _ODD.sub(lambda found: _ONE[found[0]], text)
     return _FOREIGN_DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
 

@@ -33,7 +33,7 @@ __all__ = ["Numeral", "measured"]
 _Found = tuple[int, int, Kind, str]
 
 _AFTER = re.compile(
-    r"(?P<gap>\s{0,2})(?:(?:-(?=[htmb][a-z]{4}))?"
+    r"(?P<gap>\s{0,2}(?:\*\*\s{0,2})?)(?:(?:-(?=[htmb][a-z]{4}))?"
     r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)|hundred|dozen|lakh|crore|[mbt]ln|mio|[mbt]n|mm|[kmb])"
     r"(?![a-z0-9])(?P<gap2>\s{1,2}|-)?)?"
     r"(?:[多余餘]\s?)?(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
@@ -51,6 +51,8 @@ _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
 _NO_WEEKS = frozenset(("周边", "周围", "周到", "周全"))
 _LETTERS = frozenset(("m", "b", "mm"))
+_LEAST_DOLLARS = 10
+_KNIVES = frozenset("具片法口剑叉工")
 _NO_TENTHS = frozenset("立为功員员本果绩績都長长交人熟就品像份型")
 
 
@@ -121,6 +123,8 @@ def _money(low: str, numeral: Numeral, after: _After) -> _Found | None:
     code, size = _currency_after(low, after.word, after.word_start)
     if numeral.han == "一" and after.word[:size] in ("块", "塊"):
         code = None
+    if after.word[:1] == "刀" and (numeral.han or max(numeral.numbers) < _LEAST_DOLLARS or after.word[1:2] in _KNIVES):
+        code = None
     if not code and not numeral.currency:
         return None
     numbers, end = numeral.numbers, numeral.end
@@ -165,7 +169,7 @@ def _joined(numbers: tuple[Decimal, ...]) -> str:
 
 def _percent(low: str, end: int) -> tuple[int, str, Decimal] | None:
     """End, unit and factor of a percentage."""
-    at = end + len(low[end : end + 2]) - len(low[end : end + 2].lstrip(" "))
+    at = end + len(low[end : end + 4]) - len(low[end : end + 4].lstrip(" *"))
     first = low[at : at + 1]
     if first == "%":
         return at + 1, "%", Decimal(1)

@@ -32,7 +32,7 @@ _Found = tuple[int, int, Kind, str]
 _HAN = "\u4e00-\u9fff"
 _MAX_ID = 200
 _MIXED = re.compile(r"[A-Za-z0-9_]{1,200}+(?:-[A-Za-z0-9_]{1,200}+){0,16}+(?![A-Za-z0-9_])")
-_HASH_NUMBER = re.compile(r"#(?<![A-Za-z0-9_&#]#)[0-9]{1,20}(?![A-Za-z0-9_])")
+_HASH_NUMBER = re.compile(r"#(?:(?<![A-Za-z0-9_&#]#)|(?<=[A-Za-z]{2}#)(?=[0-9]{2}))[0-9]{1,20}(?![A-Za-z0-9_])")
 _UUID = re.compile(r"(?<![A-Za-z0-9-])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![A-Za-z0-9])")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}\Z")
 _ISBN = re.compile(r"IS[BS]N(?:-1[03])?[:： ]{0,2}(?P<n>[0-9][0-9-]{7,16}[0-9Xx])")

@@ -6,8 +6,8 @@ Rules of this module:
   spellings compare as text.
 * Chinese: positional (`二〇二四` is 2024) or with powers (`五万三千`); a digit after a power stands one power below
   (`三百五` is 350, `五万三` is 53000). Mixed forms (`5万`, `1.2亿`, `3千5百`) are read alike.
-* A blank or two before a magnitude are typography (`120 万`, `2 万 5 千`), and so is `多` (`120 多万`): the value is
-  the same. `3千克`, `5 百度`, `3 千万别` have no magnitude.
+* A blank or two before a magnitude are typography (`120 万`, `2 万 5 千`), and so are `多` (`120 多万`) and bold type
+  (`**120** 万`): the value is the same. `3千克`, `5 百度`, `3 千万别` have no magnitude.
 * What is no number after all (`万一`, `千万`) gives None.
 """
 
@@ -47,8 +47,8 @@ CHINESE_NUMERAL = CHINESE_DIGITS + "".join(_POWER) + "".join(_MYRIAD)
 _MAX = 40
 _TEN = 10
 POWERS = "十百千万萬亿億拾佰仟"
-GAP = "[ ]{0,2}"
-"""Blanks that may stand inside a number, and between it and its unit."""
+GAP = r"[ \t]{0,2}(?:\*\*[ \t]{0,2})?"
+"""Blanks that may stand inside a number, and between it and its unit; a number in bold type ends inside them."""
 DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
 """A number in digits."""
 _BIG = (
@@ -67,7 +67,7 @@ MIXED_NUMERAL = rf"(?:{GAP}[多余餘]?{GAP}{_BIG}|[十拾]){_NEXT}{{0,8}}{_LAST
 """What goes on after digits as one number: `万`, ` 亿`, `千5百`."""
 HAN_REST = rf"(?:(?:{GAP}[多余餘]?{GAP}{_BIG}|(?<=[百千万萬亿億佰仟]){_NEXT}){_NEXT}{{0,8}}{_LAST})?"
 """What goes on after a Chinese numeral as one number."""
-_FILLING = str.maketrans("", "", " 多余餘")
+_FILLING = str.maketrans("", "", " \t*多余餘")
 
 _PIECE = re.compile(rf"[0-9]+(?:\.[0-9]+)?|[{CHINESE_NUMERAL}]")
 

@@ -57,7 +57,7 @@ CURRENCY_BEFORE = {
 CURRENCY_AFTER = {
     **{code.lower(): code for code in _CODES},
     **_table(
-        USD="$ dollar dollars buck bucks 美元 美金 美刀",
+        USD="$ dollar dollars buck bucks 美元 美金 美刀 刀",
         CNY="¥ 元 圆 圓 块钱 塊錢 块 塊 元人民币 人民币 rmb yuan renminbi",
         EUR="€ euro euros 欧元 歐元",
         GBP="£ 英镑 英鎊",
