@@ -13,6 +13,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
+from langgraph.types import Send
 
 import dalsegno
 from dalsegno.core.compaction import CompactionPolicy
@@ -157,6 +158,7 @@ class Delta(TypedDict, total=False):
         (Extended, "remove"),
         (State, "plain"),
         (Plain, "remove"),
+        (Plain, "overwrite"),
         (Fields, "plain"),
         (Delta, "plain"),
     ],
@@ -204,3 +206,54 @@ def test_a_graph_whose_journal_fills_is_told_nothing(ds, caplog) -> None:
             state = say(graph, f"said {at}")
     assert len(state["messages"]) <= 6
     assert not caplog.records
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+async def test_an_agent_whose_journal_never_fills_is_told_once(ads, caplog, face) -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs langchain for its agents")
+    from langchain_core.language_models import FakeListChatModel
+
+    from dalsegno.langgraph.middleware import ContinuityMiddleware
+
+    model = FakeListChatModel(responses=["noted"])
+    agent = agents.create_agent(model, middleware=[ContinuityMiddleware(POLICY, ds=ads)], checkpointer=InMemorySaver())
+    with caplog.at_level(logging.WARNING, "dalsegno.compaction"):
+        for at in range(8):
+            asked = {"messages": [HumanMessage(f"said {at}")]}
+            state = await agent.ainvoke(asked, CONFIG) if face == "async" else agent.invoke(asked, CONFIG)
+    assert len(state["messages"]) == 16
+    told = [record.getMessage() for record in caplog.records if record.name == "dalsegno.compaction"]
+    assert len(told) == 1
+    assert "InMemorySaver" in told[0]
+
+
+def test_a_list_that_is_sent_to_the_node_is_held_against_the_channel(ds) -> None:
+    def dispatch(state: Any) -> Any:
+        return [Send("compact", {"messages": state["messages"][:10]})]
+
+    builder = StateGraph(State)
+    builder.add_node("answer", lambda state: {"messages": [AIMessage("noted")]})
+    builder.add_node("compact", compaction_node(POLICY))
+    builder.add_edge(START, "answer")
+    builder.add_conditional_edges("answer", dispatch, ["compact"])
+    many = [HumanMessage(f"Order A-{at} costs ${at}.50.", id=f"m{at}") for at in range(20)]
+    state = builder.compile(checkpointer=ds.checkpointer).invoke({"messages": many}, CONFIG)
+    assert [message.id for message in state["messages"][:-1]] == [f"m{at}" for at in range(8, 20)]
+
+
+def test_who_stops_the_program_in_a_summarizer_stops_the_run(ds) -> None:
+    class Stopping:
+        name = "stopping"
+        budget_tokens = 4000
+
+        def summarize(self, piece: Any) -> str:
+            raise SystemExit(3)
+
+        async def asummarize(self, piece: Any) -> str:
+            raise SystemExit(3)
+
+    graph = graph_of(ds.checkpointer, compaction_node(POLICY, summarizer=Stopping(), fallback=True), State)
+    many = [HumanMessage(f"said {at}", id=f"m{at}") for at in range(20)]
+    with pytest.raises(SystemExit):
+        graph.invoke({"messages": many}, CONFIG)
+    assert len(graph.get_state(CONFIG).values["messages"]) == 21

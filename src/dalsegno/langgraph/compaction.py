@@ -109,7 +109,7 @@ def compaction_node(
             if due is None:
                 unheld.tell(config, summary, events)
         done = work.run(messages, summary, due)
-        update = place.update(done, messages, config)
+        update = place.update(done, config)
         record(ds, config, done.settled)
         return update
 
@@ -125,7 +125,7 @@ def compaction_node(
             if due is None:
                 unheld.tell(config, summary, events)
         done = await work.arun(messages, summary, due)
-        update = place.update(done, messages, config)
+        update = place.update(done, config)
         await arecord(ds, config, done.settled)
         return update
 
@@ -168,7 +168,7 @@ class _Place:
         check_kind(value, self.name)
         return list(messages), value
 
-    def update(self, done: Compacted, before: Sequence[Any], config: RunnableConfig) -> dict[str, Any]:
+    def update(self, done: Compacted, config: RunnableConfig) -> dict[str, Any]:
         """What to write into the state.
 
         Raises:
@@ -183,13 +183,13 @@ class _Place:
                 f"Declare it `{self._summary_key}: dict` without a reducer, or name another with summary_key=."
             )
         if channels is not None and (channel := channels.get(self._messages_key)) is not None:
-            self._check_removal(done, channel, before)
+            self._check_removal(done, channel)
         return {self._messages_key: removals(done, self._removal), self._summary_key: tree}
 
-    def _check_removal(self, done: Compacted, channel: Any, before: Sequence[Any]) -> None:
-        if lets_go(channel, removals(done, self._removal), before):
+    def _check_removal(self, done: Compacted, channel: Any) -> None:
+        if lets_go(channel, removals(done, self._removal)):
             return
-        right = _right(done, channel, before)
+        right = _right(done, channel)
         instead = f"Use removal={right!r}" if right else "Give the channel a reducer that lets messages go"
         raise Misuse(
             f"with removal={self._removal!r} the channel {self._messages_key!r} would not get shorter, for its reducer "
@@ -197,7 +197,7 @@ class _Place:
         )
 
 
-def _right(done: Compacted, channel: Any, before: Sequence[Any]) -> Removal | None:
+def _right(done: Compacted, channel: Any) -> Removal | None:
     """The removal that a channel understands."""
     known: tuple[Removal, ...] = get_args(Removal)
     for each in known:
@@ -205,7 +205,7 @@ def _right(done: Compacted, channel: Any, before: Sequence[Any]) -> Removal | No
             update = removals(done, each)
         except Misuse:
             continue
-        if lets_go(channel, update, before):
+        if lets_go(channel, update):
             return each
     return None
 
