@@ -16,7 +16,7 @@ from langgraph.graph.message import _messages_delta_reducer
 from langgraph.types import Send
 
 import dalsegno
-from dalsegno.core.compaction import CompactionPolicy
+from dalsegno.core.compaction import CompactionPolicy, Kept
 from dalsegno.core.summary import Summary
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compaction import compaction_node
@@ -257,3 +257,14 @@ def test_who_stops_the_program_in_a_summarizer_stops_the_run(ds) -> None:
     with pytest.raises(SystemExit):
         graph.invoke({"messages": many}, CONFIG)
     assert len(graph.get_state(CONFIG).values["messages"]) == 21
+
+
+async def test_what_is_no_summary_is_not_kept(ads) -> None:
+    ads.journal.append("t", "note", "ana", "Order A-1 costs $4.50.")
+    refused = Kept(reason="the summarizer said nothing")
+    for wrong, words in ((None, "regenerate"), (refused, "the summarizer said nothing"), ({}, "regenerate")):
+        with pytest.raises(Misuse, match=words):
+            ads.summaries.keep("t", wrong)
+        with pytest.raises(Misuse, match=words):
+            await ads.summaries.akeep("t", wrong)
+    assert ads.summaries.of("t") == []

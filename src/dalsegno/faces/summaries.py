@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dalsegno.core.compaction import Settled
+from dalsegno.core.compaction import Kept, Settled
+from dalsegno.errors import Misuse
 from dalsegno.faces.face import Face
 from dalsegno.faces.runs import Lease
 from dalsegno.services import summaries
@@ -24,10 +25,12 @@ class Summaries(Face):
             lease: the lease to write under, or its token, while one is live.
 
         Raises:
+            Misuse: there is no summary to keep.
             ThreadNotFound: no such thread, or another user's.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
         name = thread_name(thread_id)
+        _check(settled)
         self._run(
             lambda scope: summaries.keep(scope, name, settled, fence=_token(lease)),
             write=True,
@@ -37,6 +40,7 @@ class Summaries(Face):
     async def akeep(self, thread_id: str, settled: Settled, *, lease: Lease | int | None = None) -> None:
         """Async face of `keep`."""
         name = thread_name(thread_id)
+        _check(settled)
         await self._arun(
             lambda scope: summaries.keep(scope, name, settled, fence=_token(lease)),
             write=True,
@@ -54,6 +58,15 @@ class Summaries(Face):
     async def aof(self, thread_id: str) -> list[SummaryRow]:
         """Async face of `of`."""
         return await self._arun(lambda scope: summaries.kept(scope, thread_name(thread_id)))
+
+
+def _check(given: object) -> None:
+    if isinstance(given, Kept):
+        raise Misuse(f"there is no summary to keep, for {given.reason}; keep what `regenerate` gives when it succeeds.")
+    if not isinstance(given, Settled):
+        raise Misuse(
+            f"{type(given).__name__} is no summary to keep; give what `regenerate` or `Compacted.settled` gives."
+        )
 
 
 def _token(lease: Lease | int | None) -> int | None:

@@ -85,21 +85,29 @@ def check_options(face: Callable[..., Any], given: Mapping[str, Any]) -> None:
         if name != "self" and parameter.kind is not parameter.VAR_KEYWORD
     ]
     known = [*own, *How.__annotations__]
-    for name, value in given.items():
+    for name in given:
         if name not in How.__annotations__:
-            raise Misuse(f"unknown option {name!r}; {_instead(name, value, known)}.")
+            raise Misuse(f"unknown option {name!r}; {_instead(name, given, known)}.")
 
 
-def _instead(name: str, value: Any, known: Sequence[str]) -> str:
+def _instead(name: str, given: Mapping[str, Any], known: Sequence[str]) -> str:
     if name in _POLICY:
-        return f"it is part of the policy: policy=CompactionPolicy({name}={value!r})"
+        settings = {each: value for each, value in given.items() if each in _POLICY}
+        return f"it is part of the policy: policy={_written(settings)}"
     if name in _ELSEWHERE:
         return f"write {_ELSEWHERE[name]}"
-    if near := get_close_matches(name, known, n=1):
-        return f"write {near[0]}="
-    if near := get_close_matches(name, _POLICY, n=1):
-        return f"write policy=CompactionPolicy({near[0]}={value!r})"
-    return f"there are {', '.join(known)}"
+    near = next(iter(get_close_matches(name, [*known, *_POLICY], n=1)), None)
+    if near is None:
+        return f"there are {', '.join(known)}"
+    return f"write {near}=" if near in known else f"write policy={_written({near: given[name]})}"
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    """The policy with these settings, as it is written; one that keeps fewer where they leave nothing to take."""
+    least, most = CompactionPolicy().keep_recent, settings.get("max_messages")
+    if isinstance(most, int) and 1 < most <= least and "keep_recent" not in settings:
+        settings = {**settings, "keep_recent": most // 2}
+    return f"CompactionPolicy({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
 
 def check_policy(policy: Any) -> CompactionPolicy:
@@ -112,12 +120,12 @@ def check_policy(policy: Any) -> CompactionPolicy:
         return CompactionPolicy()
     if isinstance(policy, CompactionPolicy):
         return policy
-    settings = "max_messages=20"
-    if isinstance(policy, int) and not isinstance(policy, bool):
-        settings = f"max_messages={policy}"
+    settings: Mapping[str, Any] = {"max_messages": 20}
+    if isinstance(policy, int) and not isinstance(policy, bool) and policy > 1:
+        settings = {"max_messages": policy}
     elif isinstance(policy, Mapping) and policy and policy.keys() <= set(_POLICY):
-        settings = ", ".join(f"{name}={value!r}" for name, value in policy.items())
-    raise Misuse(f"policy={policy!r} is no policy; write CompactionPolicy({settings}).")
+        settings = policy
+    raise Misuse(f"policy={policy!r} is no policy; write {_written(settings)}.")
 
 
 def check_database(ds: Any) -> None:
