@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -27,7 +28,7 @@ class Job(TypedDict, total=False):
 def graph(saver: Any, *, depth: int = 1, **settings: Any) -> Any:
     """A fan-out by `Send` into one subgraph, which may stand in another one."""
     inner = StateGraph(Job)
-    inner.add_node("write", lambda state: {"log": [f"written {state['number']}"]})
+    inner.add_node("write", lambda state: time.sleep(0.05) or {"log": [f"written {state['number']}"]})
     inner.add_node("sign", lambda state: {"log": [f"signed {state['number']}"]})
     inner.add_edge(START, "write").add_edge("write", "sign")
     outer = StateGraph(State, output_schema=TypedDict("Out", {"log": Annotated[list[str], operator.add]}))

@@ -296,7 +296,8 @@ SELECT
     )
     SELECT w.body FROM whole w WHERE w.body IS NOT NULL ORDER BY w.round DESC LIMIT 1
   ) AS state,
-  strftime('%Y-%m-%dT%H:%M:%f', c.created_at / 1000000.0, 'unixepoch') || '+00:00' AS created_at,
+  strftime('%Y-%m-%dT%H:%M:%S', c.created_at / 1000000, 'unixepoch')
+    || printf('.%06d+00:00', c.created_at % 1000000) AS created_at,
   x.name AS tenant
 FROM ds_checkpoints c
 JOIN ds_threads t ON t.thread = c.thread
