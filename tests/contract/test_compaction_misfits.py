@@ -268,3 +268,16 @@ async def test_what_is_no_summary_is_not_kept(ads) -> None:
         with pytest.raises(Misuse, match=words):
             await ads.summaries.akeep("t", wrong)
     assert ads.summaries.of("t") == []
+
+
+def test_a_run_that_writes_at_its_end_is_told_that_the_next_one_compacts(ds, caplog) -> None:
+    graph = graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds), State)
+    many = [HumanMessage(f"said {at}", id=f"m{at}") for at in range(20)]
+    with caplog.at_level(logging.WARNING, "dalsegno.compaction"):
+        state = graph.invoke({"messages": many}, CONFIG, durability="exit")
+        assert len(state["messages"]) == 21
+        assert len(graph.invoke({"messages": [HumanMessage("more")]}, CONFIG, durability="exit")["messages"]) <= 6
+    told = [record.getMessage() for record in caplog.records if record.name == "dalsegno.compaction"]
+    assert len(told) == 1
+    assert "The next run compacts it" in told[0]
+    assert "checkpointer=" not in told[0]

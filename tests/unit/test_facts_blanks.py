@@ -78,10 +78,18 @@ def test_blanks_change_no_value(text: str, kind: Kind, value: str, blank: str) -
         ("$5-million budget", Kind.AMOUNT, "USD 5000000"),
         ("3千克", Kind.QUANTITY, "3 kg"),
         ("3千瓦", Kind.QUANTITY, "3 kW"),
+        ("800千伏", Kind.QUANTITY, "800 kV"),
+        ("7,000 千卡", Kind.QUANTITY, "7000 kcal"),
         ("5 千米", Kind.QUANTITY, "5 km"),
         ("2 dozen eggs", Kind.QUANTITY, "24 egg"),
         ("预算 3 万 5 月到账", Kind.DATE, "--05"),
         ("预算3万5月到账", Kind.DATE, "--05"),
+        ("预算50-80万", Kind.AMOUNT, "500000..800000"),
+        ("约 50 - 80 万", Kind.QUANTITY, "500000..800000"),
+        ("1.2-1.4百万吨", Kind.QUANTITY, "1200000..1400000 t"),
+        ("$389 \n$382 \n", Kind.AMOUNT, "USD 382"),
+        ("total\n$8,813\n\n$7,637\n\n", Kind.AMOUNT, "USD 7637"),
+        ("$   156,948", Kind.AMOUNT, "USD 156948"),
         ("租金 3 万一年", Kind.AMOUNT, "30000"),
         ("下午 3 点 5 个人来", Kind.TIME, "15:00"),
         ("下午 3 点 半个小时", Kind.TIME, "15:00"),
@@ -89,6 +97,14 @@ def test_blanks_change_no_value(text: str, kind: Kind, value: str, blank: str) -
 )
 def test_what_stands_beside_a_magnitude_is_told_apart(text: str, kind: Kind, value: str) -> None:
     assert (kind, value) in found(text), facts_in(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "lies"),
+    [("2019  $ in thousands", "USD 2019"), ("546 \nAcquisitions, net", "546 acquisition"), ("(2018 B)", "2018 B")],
+)
+def test_a_cell_of_a_table_takes_nothing_from_the_next(text: str, lies: str) -> None:
+    assert lies not in [fact.value for fact in facts_in(text)]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ def found(text: str) -> list[tuple[Kind, str]]:
         ("费用减半", Kind.QUANTITY, "1/2"),
         ("half the price is enough", Kind.QUANTITY, "1/2"),
         ("half price today", Kind.QUANTITY, "1/2"),
+        ("未对半年业绩作出预告", Kind.QUANTITY, "0.5 year"),
         ("half of it is gone", Kind.QUANTITY, "1/2"),
         ("a third of the team", Kind.QUANTITY, "1/3"),
         ("two-thirds of them", Kind.QUANTITY, "2/3"),
@@ -50,7 +51,16 @@ def test_it_is_found(text: str, kind: Kind, value: str) -> None:
     "text",
     [
         *("order A-17 ships", "F-150 trucks", "COVID-19 cases", "address1", '{"address1": "x"}', "C#8", "a q3 b"),
-        *("① 退款\n② 换货", "要求：①个人信息②条款", "切了三刀", "half asleep", "the third quarter of it", "x² m³"),
+        *(
+            "① 退款\n② 换货",
+            "要求：①个人信息②条款",
+            "切了三刀",
+            "half asleep",
+            "the third quarter of it",
+            "x² m³",
+            "一半会儿",
+            "in the last half of it",
+        ),
     ],
 )
 def test_no_quantity_stands_in_a_name_or_a_marker(text: str) -> None:

@@ -23,18 +23,8 @@ from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, acompact, compact, render_summary
 from dalsegno.langgraph.options import How, check_database, check_keys, check_kind, check_options, summary_of
-from dalsegno.langgraph.originals import (
-    HasJournal,
-    aoriginals,
-    arecord,
-    aregenerate,
-    awho_said,
-    originals,
-    record,
-    regenerate,
-    thread_of,
-    who_said,
-)
+from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
+from dalsegno.langgraph.rereading import aregenerate, awho_said, regenerate, who_said
 from dalsegno.langgraph.surroundings import Unheld, channels_of, check_summary_channel, lets_go, takes
 
 __all__ = [

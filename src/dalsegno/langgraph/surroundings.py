@@ -106,6 +106,7 @@ class Unheld:
             return
         configurable = config.get("configurable") or {}
         saver, own = configurable.get(_SAVER), getattr(self._ds, "checkpointer", None)
+        step = "Compile the graph with checkpointer=ds.checkpointer, or leave ds out to number messages as they come."
         if _READ in configurable and saver is None:
             why = "the graph has no checkpointer, so the journal of ds never gets its messages"
         elif saver is not None and not isinstance(saver, DalsegnoSaver):
@@ -117,10 +118,7 @@ class Unheld:
                 "the journal of ds holds none of its messages; the graph's checkpointer seems to be of another database"
             )
         else:
-            why = "the journal of ds holds none of its messages yet (durability='exit' writes them when the run ends)"
+            why = "the journal of ds holds none of its messages yet; durability='exit' writes them when the run ends"
+            step = "The next run compacts it, and under another durability this one would."
         self._told = True
-        _log.warning(
-            "the conversation is due but is not compacted, for %s. Compile the graph with "
-            "checkpointer=ds.checkpointer, or leave ds out to number messages as they come.",
-            why,
-        )
+        _log.warning("the conversation is due but is not compacted, for %s. %s", why, step)

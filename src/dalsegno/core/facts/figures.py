@@ -59,7 +59,9 @@ _RANGE = re.compile(
     rf"(?P<n>{DIGITS}(?:{MIXED_NUMERAL})?|[{CHINESE_NUMERAL}]{{1,8}}{HAN_REST}(?={GAP}[\u4e00-\u9fff%]))"
 )
 _BEFORE = re.compile(
-    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)\s{0,3}\Z"
+    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]"
+    r"|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?"
+    r"|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)(?:[ ]{2,3}|\s)?\Z"
 )
 _WHOLE = re.compile(rf"(?:百|千|万|{DIGITS}|[{CHINESE_NUMERAL}]{{1,6}}){GAP}\Z")
 _SHARE = re.compile(rf"分之{GAP}(?P<n>{DIGITS}|[{CHINESE_NUMERAL}]{{1,8}}(?:[点點][{CHINESE_NUMERAL}]{{1,8}})?)")
@@ -288,10 +290,13 @@ def with_unit(low: str, start: int, end: int, number: Decimal, *, worded: bool =
     tail = None if worded else _RANGE.match(low, end)
     last = small(tail["n"]) if tail else None
     if tail and last is not None:
-        number = _scaled(number, low[start:end], last, tail["n"])
-        one = measured(low, replace(numeral, end=tail.end(), numbers=(number, last), han=""))
+        first = _scaled(number, low[start:end], last, tail["n"])
+        one = measured(low, replace(numeral, end=tail.end(), numbers=(first, last), han=""))
         if one is not None:
             return one
+        if first != number:
+            money = _names_money(label_before(low, begin))
+            return begin, tail.end(), Kind.AMOUNT if money else Kind.QUANTITY, f"{shown(first)}..{shown(last)}"
     one = measured(low, numeral)
     if one is not None:
         return one
@@ -344,7 +349,7 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
     label = label_before(low, start) if digits[:1] in _ASCII_DIGITS else ""
     if label:
         word = label.rsplit(" ", 1)[-1].strip("#.")
-        tails = {word, *(label[-size:] for size in range(1, 6) if not label.isascii())}
+        tails = _tails(label)
         known = ID_WORDS if len(digits) > _SHORT else NUMBERED_WORDS
         if digits.replace(".", "").isdigit() and tails & known:
             return start, end, Kind.ID, digits
@@ -356,6 +361,14 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
         return start, end, Kind.ID, digits
     kind = Kind.QUANTITY if any(power in digits for power in "万萬亿億") else Kind.NUMBER
     return start, end, kind, shown(number)
+
+
+def _tails(label: str) -> set[str]:
+    return {label.rsplit(" ", 1)[-1].strip("#."), *(label[-size:] for size in range(1, 6) if not label.isascii())}
+
+
+def _names_money(label: str) -> bool:
+    return bool(label) and bool(_tails(label) & MONEY_WORDS)
 
 
 def _is_priced(low: str, start: int) -> bool:

@@ -33,9 +33,9 @@ __all__ = ["Numeral", "measured"]
 _Found = tuple[int, int, Kind, str]
 
 _AFTER = re.compile(
-    r"(?P<gap>\s{0,2}(?:\*\*\s{0,2})?)(?:(?:-(?=[htmb][a-z]{4}))?"
+    r"(?P<gap>(?:[ \t]{2}(?![$¥€£₩])|\s)?(?:\*\*(?:[ \t]{2}|\s)?)?)(?:(?:-(?=[htmb][a-z]{4}))?"
     r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)|hundred|dozen|lakh|crore|[mbt]ln|mio|[mbt]n|mm|[kmb])"
-    r"(?![a-z0-9])(?P<gap2>\s{1,2}|-)?)?"
+    r"(?![a-z0-9])(?P<gap2>[ \t]{2}|\s|-)?)?"
     r"(?:[多余餘]\s?)?(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
 )
 _SMALL_COINS = re.compile(
@@ -146,7 +146,7 @@ def _quantity(low: str, numeral: Numeral, after: _After) -> _Found | None:
         counted = _unit(low, after, attached=False)
         end, unit = counted or (after.magnitude_end, "")
         return numeral.start, end, Kind.QUANTITY, f"{_joined(numbers)} {unit}".strip()
-    if after.magnitude in _LETTERS and not numeral.worded:
+    if after.magnitude in _LETTERS and not numeral.worded and not (after.gap and after.magnitude == "b"):
         return numeral.start, after.magnitude_end, Kind.QUANTITY, f"{_joined(numbers)} {ATTACHED[after.magnitude]}"
     counted = _unit(low, after, attached=not after.gap and not numeral.worded)
     if counted is None and not after.word:

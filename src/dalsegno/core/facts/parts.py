@@ -26,10 +26,11 @@ _Found = tuple[int, int, Kind, str]
 LISTENED = frozenset(("half", "third", "thirds", "quarter", "quarters"))
 """Words at which a part may stand."""
 
+_NTH = re.compile(r"\b(?:first|second|last|latter|other|next)[\s-]\Z")
 _HALF = re.compile(r"half(?:[- ]price\b|\sof\b(?:\s[a-z]+)?|\s(?:the|its|their|my|our|your|his|her|this|that)\s[a-z]+)")
 _SEVERAL = {"a": 1, "one": 1, "two": 2, "three": 3}
 _BEFORE = re.compile(r"(?<![a-z0-9])(?P<n>a|one|two|three)[\s-]\Z")
-_HAN_HALF = re.compile("一半(?!会|會)|半[价價数數]|[减減对對折]半")
+_HAN_HALF = re.compile("一半(?!会|會)|半[价價数數]|[减減对對折]半(?![年月天日个個小场導导径])")
 _FRACTION = re.compile("[¼½¾⅐-⅞]")
 _WHOLE = re.compile(r"(?<![0-9.,/])(?P<n>[0-9]{1,6})\s?\Z")
 _COUNTED = re.compile("[①-⒛⓪-⓿❶-➓㈠-㈩㉑-㉟㊀-㊉㊱-㊿]")
@@ -42,7 +43,7 @@ def parts(reading: Reading) -> Iterator[_Found]:
     for start, word in reading.words:
         if word == "half":
             found = _HALF.match(low, start)
-            if found:
+            if found and not _NTH.search(low, max(0, start - 8), start):
                 yield *found.span(), Kind.QUANTITY, "1/2"
         elif word in LISTENED:
             yield from _several(low, start, word)
