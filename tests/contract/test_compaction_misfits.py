@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -281,3 +281,21 @@ def test_a_run_that_writes_at_its_end_is_told_that_the_next_one_compacts(ds, cap
     assert len(told) == 1
     assert "The next run compacts it" in told[0]
     assert "checkpointer=" not in told[0]
+
+
+def in_place(old: list[Any], new: list[Any]) -> list[Any]:
+    gone = {message.id for message in new if isinstance(message, RemoveMessage)}
+    old[:] = [message for message in [*old, *new] if message.id not in gone]
+    return old
+
+
+class InPlace(TypedDict):
+    messages: Annotated[list[AnyMessage], in_place]
+    summary: dict[str, Any]
+
+
+def test_a_reducer_that_changes_its_own_list_is_tried_on_another(ds) -> None:
+    graph = graph_of(ds.checkpointer, compaction_node(POLICY), InPlace)
+    many = [HumanMessage(f"Order A-{at} costs ${at}.50.", id=f"m{at}") for at in range(20)]
+    state = graph.invoke({"messages": many}, CONFIG)
+    assert [message.content for message in state["messages"]] == ["Order A-19 costs $19.50.", "noted"]

@@ -59,7 +59,18 @@ SALAD = (  # noqa: SIM905 - read as it is spoken
 salad = st.lists(st.sampled_from(SALAD), max_size=24).flatmap(
     lambda words: st.sampled_from([" ", "", ", "]).map(lambda joint: joint.join(words))
 )
-texts = st.lists(st.one_of(noise, piece, salad), max_size=8).map("".join)
+ODD = (
+    *"0135., *`万亿千百十一三五点多个-至到年月日号时分半成元块$¥%½②⅓第\u00a0\t\n",
+    " hundred",
+    " million",
+    " k",
+    "RMB ",
+    "分之",
+    "A-",
+    "half of ",
+)
+odd = st.lists(st.sampled_from(ODD), max_size=14).map("".join)
+texts = st.lists(st.one_of(noise, piece, salad, odd), max_size=8).map("".join)
 
 english = st.sampled_from(["We met and ", "It cost ", "Please note ", "He told us about ", "(", "Total: ", "and also "])
 chinese = st.sampled_from(["我们谈到", "请注意，", "一共花了", "他说的是", "（", "结果：", "还有"])

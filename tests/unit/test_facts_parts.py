@@ -22,6 +22,7 @@ def found(text: str) -> list[tuple[Kind, str]]:
         ("⅓ of it", Kind.QUANTITY, "1/3"),
         ("the lamp broke ② times", Kind.QUANTITY, "2 time"),
         ("买了③件", Kind.QUANTITY, "3 件"),
+        ("**3** 分之一", Kind.QUANTITY, "1/3"),
         ("半价即可", Kind.QUANTITY, "1/2"),
         ("退一半", Kind.QUANTITY, "1/2"),
         ("费用减半", Kind.QUANTITY, "1/2"),

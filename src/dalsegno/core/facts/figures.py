@@ -182,7 +182,7 @@ def _shares(low: str) -> Iterator[_Found]:
     """Chinese fractions and tenths, and numbers of articles and pages."""
     for found in _SHARE.finditer(low):
         whole = _WHOLE.search(low, max(0, found.start() - 8), found.start())
-        one = _part(whole[0].rstrip(), found["n"]) if whole else None
+        one = _part(whole[0].rstrip(" \t*`"), found["n"]) if whole else None
         if whole and one:
             yield whole.start(), found.end(), *one
     yield from _han_half(low)

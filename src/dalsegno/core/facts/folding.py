@@ -21,7 +21,8 @@ __all__ = ["folded", "lowered"]
 _KEPT = "！，：；？（）｛｝［］～"
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT}
 _BLANKS = dict.fromkeys(
-    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u200b\u2060\ufeff", " "
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u00ad\u200b\u200c\u200d\u2060\ufeff",
+    " ",
 )
 _SIGNS = {
     "￥": "¥",

@@ -3,8 +3,8 @@
 Rules of this module:
 
 * Tried in this order: percentage, money (a currency on either side), quantity, none of them.
-* A magnitude (`million`, `bn`, `50k`) belongs to the number, with a blank before it or without. `m` and `b` multiply
-  money only: alone, `5 m` may be metres and `7B` anything, so they are kept as they are.
+* A magnitude (`million`, `bn`, `50k`) belongs to the number, with a blank before it or without. `m`, `b` and `w`
+  multiply money only: alone, `5 m` may be metres and `7B` anything, so they are kept as they are.
 * In `三块五`, `五元三角` the coins after the unit belong to the amount, and so do `整` and `正`.
 """
 
@@ -34,8 +34,8 @@ _Found = tuple[int, int, Kind, str]
 
 _AFTER = re.compile(
     r"(?P<gap>(?:[ \t]{2}(?![$¥€£₩])|\s)?(?:\*\*(?:[ \t]{2}|\s)?)?)(?:(?:-(?=[htmb][a-z]{4}))?"
-    r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)|hundred|dozen|lakh|crore|[mbt]ln|mio|[mbt]n|mm|[kmb])"
-    r"(?![a-z0-9])(?P<gap2>[ \t]{2}|\s|-)?)?"
+    r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)s?|hundred|dozen|lakh|crore|[mbt]ln|mio|mil|[mbt]n|mm|[kmbw])"
+    r"(?![a-z0-9])(?P<gap2>\sof\s|[ \t]{2}|\s|-)?)?"
     r"(?:[多余餘]\s?)?(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
 )
 _SMALL_COINS = re.compile(
@@ -50,7 +50,7 @@ _NOUN = re.compile(r"[a-z]{3,}")
 _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
 _NO_WEEKS = frozenset(("周边", "周围", "周到", "周全"))
-_LETTERS = frozenset(("m", "b", "mm"))
+_LETTERS = frozenset(("m", "b", "mm", "w"))
 _LEAST_DOLLARS = 10
 _KNIVES = frozenset("具片法口剑叉工")
 _NO_TENTHS = frozenset("立为功員员本果绩績都長长交人熟就品像份型")
@@ -111,7 +111,7 @@ def _after(low: str, end: int) -> _After:
     word = found["unit"] or ""
     return _After(
         gap=bool(found["gap"]),
-        magnitude=" ".join((found["magnitude"] or "").split()),
+        magnitude=" ".join((found["magnitude"] or "").split()).removesuffix("s"),
         magnitude_end=found.end("magnitude") if found["magnitude"] else end,
         word=word,
         word_start=found.start("unit") if word else end,

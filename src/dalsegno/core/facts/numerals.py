@@ -6,8 +6,8 @@ Rules of this module:
   spellings compare as text.
 * Chinese: positional (`二〇二四` is 2024) or with powers (`五万三千`); a digit after a power stands one power below
   (`三百五` is 350, `五万三` is 53000). Mixed forms (`5万`, `1.2亿`, `3千5百`) are read alike.
-* A blank or two before a magnitude are typography (`120 万`, `2 万 5 千`), and so are `多` (`120 多万`) and bold type
-  (`**120** 万`): the value is the same. `3千克`, `5 百度`, `3 千万别` have no magnitude.
+* A blank or two before a magnitude are typography (`120 万`, `2 万 5 千`), and so are `多`, `个` (`120 多万`, `一个亿`)
+  and bold type (`**120** 万`): the value is the same. `3千克`, `5 百度`, `3 千万别` have no magnitude.
 * What is no number after all (`万一`, `千万`) gives None.
 """
 
@@ -47,7 +47,7 @@ CHINESE_NUMERAL = CHINESE_DIGITS + "".join(_POWER) + "".join(_MYRIAD)
 _MAX = 40
 _TEN = 10
 POWERS = "十百千万萬亿億拾佰仟"
-GAP = r"[ \t]{0,2}(?:\*\*[ \t]{0,2})?"
+GAP = r"(?:\*{1,2}|`)?[ \t]{0,2}(?:\*\*)?"
 """Blanks that may stand inside a number, and between it and its unit; a number in bold type ends inside them."""
 DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
 """A number in digits."""
@@ -55,6 +55,7 @@ _BIG = (
     "(?:[萬亿億佰仟]|万(?!达(?![到成标])|科|分[之感抱期荣])|百(?!度|货|分[之点比])"
     "|千(?!万[别不要记]|[克米瓦伏卡赫帕焦岛问寻禧叶佛古灯]|字节))"
 )
+_FILL = rf"(?:[多余餘几]|[个個](?={GAP}[亿億]))?"
 _NEXT = (
     rf"(?:{GAP}(?:[0-9]{{1,4}}|[{CHINESE_DIGITS}]{{1,2}})?{GAP}{_BIG}"
     rf"|{GAP}[{CHINESE_DIGITS}][十拾]|(?<=[{CHINESE_DIGITS}])[十拾])"
@@ -63,11 +64,11 @@ _LAST = (
     rf"(?:{GAP}[0-9]{{4}}(?={GAP}[元块美])|[0-9]{{1,8}}(?![0-9.,]|{GAP}[月日号年点时])"
     rf"|(?!一(?![元块塊圆圓美欧英港日人{CHINESE_NUMERAL}])[\u4e00-\u9fff])[{CHINESE_DIGITS}]{{1,4}}(?![{CHINESE_NUMERAL}]))?"
 )
-MIXED_NUMERAL = rf"(?:{GAP}[多余餘]?{GAP}{_BIG}|[十拾]){_NEXT}{{0,8}}{_LAST}"
+MIXED_NUMERAL = rf"(?:{GAP}{_FILL}{GAP}{_BIG}|[十拾]){_NEXT}{{0,8}}{_LAST}"
 """What goes on after digits as one number: `万`, ` 亿`, `千5百`."""
-HAN_REST = rf"(?:(?:{GAP}[多余餘]?{GAP}{_BIG}|(?<=[百千万萬亿億佰仟]){_NEXT}){_NEXT}{{0,8}}{_LAST})?"
+HAN_REST = rf"(?:(?:{GAP}{_FILL}{GAP}{_BIG}|(?<=[百千万萬亿億佰仟]){_NEXT}){_NEXT}{{0,8}}{_LAST})?"
 """What goes on after a Chinese numeral as one number."""
-_FILLING = str.maketrans("", "", " \t*多余餘")
+_FILLING = str.maketrans("", "", " \t*`多余餘几个個")
 
 _PIECE = re.compile(rf"[0-9]+(?:\.[0-9]+)?|[{CHINESE_NUMERAL}]")
 
@@ -117,8 +118,9 @@ def chinese(numeral: str) -> Decimal | None:
 
 def small(numeral: str) -> Decimal | None:
     """The number of a short numeral in digits or in Chinese, or None when it means none."""
+    numeral = numeral.translate(_FILLING)
     if numeral.isascii():
-        return written(numeral) if len(numeral) < _MAX else None
+        return written(numeral) if 0 < len(numeral) < _MAX else None
     return chinese(numeral)
 
 

@@ -26,7 +26,7 @@ __all__ = ["FactIndex", "invented", "survives"]
 
 _BY_WORDING = WORDINGS | {Kind.ID, Kind.URL, Kind.EMAIL, Kind.PATH}
 _UNITS = frozenset({Kind.AMOUNT, Kind.QUANTITY, Kind.PERCENT})
-_AMBIGUOUS = frozenset({"m", "B"})
+_AMBIGUOUS = frozenset({"m", "B", "mm", "W"})
 """Units that may be millions or billions as well, so that a bare number does not give them."""
 _SEPARATOR = "\n\x00\n"
 _JOINED_BEFORE = re.compile(r"[A-Za-z0-9_]\Z|[A-Za-z0-9_][-./@:\\]\Z")
