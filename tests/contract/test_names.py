@@ -146,7 +146,11 @@ def test_odd_namespaces_checkpoint_ids_and_tasks_are_kept_apart(ds, put):
         assert found.config["configurable"] == {"thread_id": "t", "checkpoint_ns": ns, "checkpoint_id": f"id {ns}"}
         assert found.checkpoint["channel_values"] == values
         assert found.pending_writes == [(f"task {ns}", f"channel {ns}", ns), (f"task {ns}", "$ref", ns)]
-        assert ds.checkpointer.get_tuple(stored).checkpoint == found.checkpoint
+        large = {f"key {number}": number for number in range(300)}
+        ds.checkpointer.put_writes(stored, [(f"channel {ns}", large), ("channel", large)], "a large one")
+        again = ds.checkpointer.get_tuple(stored)
+        assert [write[1:] for write in again.pending_writes[:2]] == [(f"channel {ns}", large), ("channel", large)]
+        assert again.checkpoint == found.checkpoint
         assert ds.threads.state("t") == {"x": 0}
     assert ds.threads.check().clean
 

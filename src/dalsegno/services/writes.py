@@ -81,7 +81,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     )
     split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old=old.bodies, own_lanes=False)
     fresh = {
-        slot: (channel, split.node(tree, bases[channel]) if slot >= 0 and channel in bases else tree)
+        slot: (channel, split.node(tree, bases[channel]) if slot >= 0 and _is_in(bases, channel) else tree)
         for slot, (channel, tree) in fresh.items()
     }
     merged = {**kept, **fresh}
@@ -118,8 +118,13 @@ def _bases(
         bytes(columns[1]) == own: read_state(columns[4], columns[9]) for columns in rows if columns[4] is not None
     }
     state = states.get(True, states.get(False, {}))
-    bases = {name: state[name] for name in channels if name in state and elements_of(state[name]) is not None}
+    bases = {name: state[name] for name in channels if _is_in(state, name) and elements_of(state[name]) is not None}
     return bases, (yield from load(row.tenant, row.thread, bases.values()))
+
+
+def _is_in(nodes: dict[str, Any], channel: Any) -> bool:
+    """Whether there is a node for a channel; an odd name of a write is an envelope, and no state has one."""
+    return isinstance(channel, str) and channel in nodes
 
 
 def listed(body: Any) -> list[Any]:

@@ -361,7 +361,7 @@ SELECT summary, branch, ckpt, from_seq, to_seq, at, writer, policy, lines, facts
 WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY summary;
 
 -- name: commit_durably
-SET LOCAL synchronous_commit = on;
+SELECT set_config('synchronous_commit', 'on', true);
 
 -- name: action_find
 SELECT key, name, kind, scope, anchor, recipient, arguments, state, version, attempts, fence, holder, lease_until, approval,
