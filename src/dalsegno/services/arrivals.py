@@ -25,7 +25,7 @@ from dalsegno.services.lines import Known, known_messages, mark_of, spans_of
 from dalsegno.services.loading import Loaded
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["Arrived", "Moment", "Said", "events_of"]
+__all__ = ["Arrived", "Moment", "Said", "event_row", "events_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ def events_of(
         body = bodies.get(place) or old.bodies.get(place)
         if before is not None and before.same(body):
             continue
-        events.append(_event(row, moment, said.kind if before is None else Kind.EDIT, said, place))
+        events.append(event_row(row, moment, said.kind if before is None else Kind.EDIT, said, place))
         if said.id:
             known[said.id] = Known(body, said.author)  # it may come in another channel too
     for id_, place in lost.items():
         if id_ in known and id_ not in moment.elsewhere:
             gone = Said(id_, Kind.DELETE, known[id_].author, "")
-            events.append(_event(row, moment, Kind.DELETE, gone, place))
+            events.append(event_row(row, moment, Kind.DELETE, gone, place))
     return events
 
 
@@ -153,7 +153,8 @@ def _message_id(tree: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _event(row: ThreadRow, moment: Moment, kind: Kind, said: Said, place: Place) -> dict[str, Any]:
+def event_row(row: ThreadRow, moment: Moment, kind: Kind, said: Said, place: Place) -> dict[str, Any]:
+    """The row of an event, with the thread's next number."""
     row.events += 1
     return {
         **row.key,

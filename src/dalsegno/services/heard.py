@@ -20,13 +20,12 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Plan, put_back
 from dalsegno.core.journal import Kind
-from dalsegno.core.search import signature
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json, canonical
-from dalsegno.services.arrivals import Said
+from dalsegno.services.arrivals import Moment, Said, event_row
 from dalsegno.services.checkpoints import Put, PutDone, put
 from dalsegno.services.ids import pack_id
-from dalsegno.services.lines import Known, known_messages, mark_of, spans_of
+from dalsegno.services.lines import Known, known_messages, spans_of
 from dalsegno.services.loading import Loaded, load
 from dalsegno.services.placing import ROOT, namespace
 from dalsegno.services.sound import sound
@@ -77,23 +76,10 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
     split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True)
     events: list[dict[str, Any]] = []
 
+    moment = Moment(ckpt, branch, request.frame.created_at, is_root=ns == ROOT)
+
     def tell(kind: Kind, said: Said, place: Place) -> None:
-        row.events += 1
-        events.append(
-            {
-                **row.key,
-                "seq": row.events,
-                "kind": kind.code,
-                "author": said.author,
-                "at": request.frame.created_at if said.at is None else said.at,
-                "branch": branch,
-                "ckpt": ckpt,
-                "mark": None if said.id is None else mark_of(said.id),
-                "lane": place[0],
-                "pos": place[1],
-                "terms": signature(said.text),
-            }
-        )
+        events.append(event_row(row, moment, kind, said, place))
 
     for spoken in heard.spoken:
         said = spoken.said
@@ -103,7 +89,7 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
         tell(kind, said, (POOL, split.add_pool(split.body_of(spoken.lifted))))
         if said.id:
             words[said.id] = canonical(spoken.tree)
-    if ns == ROOT:
+    if moment.is_root:
         for id_ in heard.gone:
             if id_ in known and id_ not in request.elsewhere and (place := known[id_].place) is not None:
                 tell(Kind.DELETE, Said(id_, Kind.DELETE, known[id_].author, ""), place)
