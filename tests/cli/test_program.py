@@ -157,7 +157,7 @@ def test_the_demo_holds_and_leaves_its_thread_in_the_store_that_was_named(tmp_pa
     assert list((tmp_path / "tmp").iterdir()) == []
     (thread,) = run("threads", "--json", store=store).json
     assert f"dalsegno show {thread['thread_id']} --store {store}" in done.stderr.decode()
-    events = run("show", thread["thread_id"], "--json", store=store).json["events"]
+    events = run("show", thread["thread_id"], "--limit", 100, "--json", store=store).json["events"]
     assert len([event for event in events if event["kind"] != "action"]) == 32
     assert run("check", store=store).code == 0
 
