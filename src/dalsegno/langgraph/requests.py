@@ -145,7 +145,6 @@ class Requests:
             graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
-            forms=self._memo.forms(),
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
@@ -168,8 +167,7 @@ class Requests:
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
-        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
-        self._memo.learn_forms(done.forms)
+        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints, done.state))
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
             if ranges is not None:
@@ -227,10 +225,11 @@ class _Values:
         if has_messages(value):
             self._standing[name] = whole
         before = self._held.prints.get(name) if self._held is not None else None
+        node = self._held.nodes.get(name) if self._held is not None else None
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
             if tail:
-                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole)
+                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
                 add_print(self.marks.prints, name, lambda: before.extended(tail))
                 self.marks.templates[name] = codec.clone_list(tail)
                 return
@@ -245,7 +244,7 @@ class _Values:
                 self.marks.templates[name] = codec.clone_list(value)
             return
         self.marks.prints[name] = before
-        self.out[name] = Unchanged(whole)
+        self.out[name] = Unchanged(whole, node)
 
     def settle(self) -> None:
         """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""
@@ -262,7 +261,9 @@ def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]
     tree = codec.encode(value, f"state.{name}")
     if name == START and isinstance(tree, dict) and is_plain_object(tree):
         return Whole(lift_input(tree, plan), inline=True)
-    return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
+    if has_messages(value):  # told by the value: a message of the program's own class has a tree of another kind
+        return Whole(lift(tree, plan), _said(value, written))
+    return Whole(lift_value(tree, plan))
 
 
 def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:
