@@ -147,6 +147,12 @@ def test_writes_to_odd_channels_are_listed(ds, put, name):
     assert found == [("task", name, "value " * 100)]
 
 
+def test_metadata_that_is_only_equal_is_not_the_parents(ds, put):
+    first = put(ds, "t", metadata={"source": "loop", "step": 1, "note": [0, 1, 1.0]}, a=1)
+    second = put(ds, "t", first, metadata={"source": "loop", "step": 2, "note": [False, True, 1]}, a=1)
+    assert repr(ds.checkpointer.get_tuple(second).metadata["note"]) == "[False, True, 1]"
+
+
 class Elsewhere:
     """Two processes on one database: each remembers what it did itself."""
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Plan, Range, elements_of, last_places, needs_of, places_of
+from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_places, needs_of, places_of
 from dalsegno.core.split import Split
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message
 from dalsegno.services.forms import digest_of_form, forms
@@ -265,6 +265,6 @@ def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes |
     if body is None:
         return None
     pos, old = before
-    if pos is not None and old is not None and orjson.loads(old) == orjson.loads(body):
+    if pos is not None and old is not None and digest_of(old) == digest_of(body):  # 0 is not False
         return pos
     return split.add_pool(body)
