@@ -85,6 +85,13 @@ def test_messages_of_the_programs_own_class(states, ds):
     assert [event.kind for event in ds.journal.read("t")] == ["message"] * 4 + ["delete"] * 4
 
 
+@pytest.mark.parametrize("kind", [HumanMessage, Note])
+def test_a_message_is_known_by_an_id_of_any_length(states, ds, kind):
+    for value in ([kind("x", id="m" * 2000)], [kind("y", id="m" * 2000)], []):
+        assert states(value) == value
+    assert [event.kind for event in ds.journal.read("t")] == ["message", "edit", "delete"]
+
+
 def test_a_record_with_a_messages_id_is_no_message_that_went(ds, put):
     class Page(BaseModel):
         id: str

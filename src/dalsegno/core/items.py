@@ -141,6 +141,8 @@ def lift(tree: Json, plan: Plan) -> Any:
             for key, part in tree.items()
             if isinstance(part, (str, list, dict)) and (new := lift(part, plan)) is not part
         }
+        if "id" in changed and ("$m" in tree or "$type" in tree):
+            del changed["id"]  # a message is known by it, in the item as it stands
         return {**tree, **changed} if changed else tree
     return tree
 
