@@ -226,25 +226,28 @@ class _Values:
             self._standing[name] = whole
         before = self._held.prints.get(name) if self._held is not None else None
         node = self._held.nodes.get(name) if self._held is not None else None
+        tail: list[Any] | None = None  # what a value that goes on from the printed one has more; None: it does not
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
-            if tail:
-                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
-                add_print(self.marks.prints, name, lambda: before.extended(tail))
-                self.marks.templates[name] = codec.clone_list(tail)
-                return
-        elif not (isinstance(before, ValuePrint) and before.kept(value)):
-            if self._held is None and not is_new:
-                self.out[name] = Unchanged(whole)
-                return
+        elif isinstance(before, ValuePrint) and before.kept(value):
+            tail = []
+        if before is not None and tail == []:
+            self.marks.prints[name] = before
+            self.out[name] = Unchanged(whole, node)
+        elif not is_new:
+            # Not written, yet not the same: the step that runs by now changes it in place, and a run that goes on from
+            # here would do so once more. What the checkpoint has is the parent's value.
+            self.out[name] = Unchanged(whole)
+        elif tail and isinstance(before, ListPrint):
+            self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
+            add_print(self.marks.prints, name, partial(before.extended, tail))
+            self.marks.templates[name] = codec.clone_list(tail)
+        else:
             self.out[name] = whole()
             self._loses = self._loses or (not name.startswith("__") and _may_lose(before, value))
             print_value(self.marks.prints, name, value)
             if has_messages(value):
                 self.marks.templates[name] = codec.clone_list(value)
-            return
-        self.marks.prints[name] = before
-        self.out[name] = Unchanged(whole, node)
 
     def settle(self) -> None:
         """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.errors import Damaged, ThreadNotFound
@@ -253,13 +253,7 @@ class _Check:
 
     def checkpoints(self) -> Op[None]:
         rows = yield Step("checkpoints_all", self.row.key)
-        branches = yield Step("branches_of", self.row.key)
-        self.branches = {number for number, _, _ in branches} | {0}
-        for number, parent, forked_at in branches:
-            if parent is not None and not (parent in self.branches and parent < number):
-                self.find("dangling", f"branch {number}", f"an earlier branch than {parent}", "nothing")
-            if forked_at is not None and not 0 < forked_at <= self.row.checkpoints:
-                self.find("dangling", f"branch {number}", f"a number up to {self.row.checkpoints}", forked_at)
+        self._branches((yield Step("branches_of", self.row.key)))
         self.numbers = {columns[0]: columns for columns in rows}
         for number, body, digest in (yield Step("forms_of", self.row.key)):
             self.forms[number] = body
@@ -278,6 +272,14 @@ class _Check:
             newest = max((columns[0] for columns in stored if columns[1] == ns), default=None)
             if head != newest:
                 self.find("dangling", f"head of namespace {unpack_name(name)!r}", newest, head)
+
+    def _branches(self, branches: Rows) -> None:
+        self.branches = {number for number, _, _ in branches} | {0}
+        for number, parent, forked_at in branches:
+            if parent is not None and not (parent in self.branches and parent < number):
+                self.find("dangling", f"branch {number}", f"an earlier branch than {parent}", "nothing")
+            if forked_at is not None and not 0 < forked_at <= self.row.checkpoints:
+                self.find("dangling", f"branch {number}", f"a number up to {self.row.checkpoints}", forked_at)
 
     def _checkpoint(self, columns: tuple[Any, ...]) -> None:
         ckpt, _ns, id_, parent, branch, meta, shape, graph, frame, state, *_ = columns
