@@ -82,5 +82,7 @@ def test_a_whole_history_given_again_with_its_summary_is_told_once() -> None:
     assert not {message.id for message in second.evicted} & {message.id for message in first.evicted}
     texts = [row.said.fact.text for row in second.summary.facts.history()]
     assert len(texts) == len(set(texts))
-    third = compact([*more, *(HumanMessage(f"Bed {at}", id=f"o{at}") for at in range(9))], POLICY, summary=second.summary)
+    third = compact(
+        [*more, *(HumanMessage(f"Bed {at}", id=f"o{at}") for at in range(9))], POLICY, summary=second.summary
+    )
     assert not {message.id for message in third.evicted} & {message.id for message in [*first.evicted, *second.evicted]}

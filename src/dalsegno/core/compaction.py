@@ -178,7 +178,7 @@ def prepare(
 
 
 def _not_again(turns: Sequence[Turn], summary: Summary) -> tuple[Turn, ...]:
-    """The turns, those waiting that the summary stands for already; one that the journal numbered anew was said anew."""
+    """The turns; those wait that the summary stands for already. What the journal numbered since was said anew."""
     told = set(summary.evicted)
     return tuple(replace(turn, pending=True) if turn.id in told and not turn.number else turn for turn in turns)
 
