@@ -50,7 +50,12 @@ def test_instructions_at_the_start_stay_and_are_not_counted() -> None:
 
 def test_what_stays_begins_with_the_users_words() -> None:
     assert kept(chat(10), 3) == (6, 7, 8, 9)
-    assert kept([SYSTEM, user(), ai("a"), tool("a"), ai(), user()], 2) == (0, 1, 4, 5)  # the turn's words and its answer
+    assert kept([SYSTEM, user(), ai("a"), tool("a"), ai(), user()], 2) == (
+        0,
+        1,
+        4,
+        5,
+    )  # the turn's words and its answer
     assert kept([ai(), ai(), ai(), user()], 2) == (2, 3)  # none to begin with
     assert kept([SYSTEM, user(), SYSTEM, ai(), user()], 2) == (0, 1, 3, 4)
 
