@@ -53,16 +53,3 @@ async def test_what_a_failed_step_changed_in_place_is_not_done_twice(graph, call
         assert [state.values["plan"] for state in states[:2]] == [{"items": []}] * 2
     if durability != "exit":
         assert (await call(graph, "invoke", None, config))["plan"] == {"items": ["done once"]}
-
-
-def test_only_what_has_a_new_version_is_taken(ds, put, checkpoint):
-    plan = {"items": ["one"], "text": "long " * 100}
-    first = put(ds, "t", plan=plan, other=1)
-    plan["items"].append("two")
-    made = checkpoint(plan=plan, other=2)
-    made["channel_versions"] = {"plan": 1, "other": 2}
-    second = ds.checkpointer.put(first, made, {"source": "loop", "step": 2}, {"other": 2})
-    assert ds.threads.state("t") == {"plan": {"items": ["one"], "text": "long " * 100}, "other": 2}
-    made = checkpoint(plan=plan, other=2)
-    ds.checkpointer.put(second, made, {"source": "loop", "step": 3}, {"plan": 2})
-    assert ds.threads.state("t")["plan"]["items"] == ["one", "two"]

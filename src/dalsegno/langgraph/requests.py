@@ -31,7 +31,7 @@ from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
-from dalsegno.langgraph.pending import TASKS
+from dalsegno.langgraph.pending import TASKS, pending_nodes
 from dalsegno.langgraph.said import has_messages, said_of
 from dalsegno.langgraph.steps import Written
 from dalsegno.langgraph.types import storable
@@ -117,7 +117,13 @@ class Requests:
         thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
         parent: str | None = conf.get("checkpoint_id")
         source, step, run, rest = split_metadata(metadata_with(config, metadata))
-        work = _Values(self._memo.held(thread, ns, parent), [*written, *self._authors.of(thread, parent)], Plan())
+        graph = graph_of(loop) if loop is not None else None
+        work = _Values(
+            self._memo.held(thread, ns, parent),
+            [*written, *self._authors.of(thread, parent)],
+            Plan(),
+            goes_on=loop is not None and loop.durability == "async" and bool(pending_nodes(checkpoint, graph)),
+        )
         # A copy has the values of another checkpoint than its parent.
         compare = parent is None or metadata.get("source") == "fork"
         with collector_paused():
@@ -142,7 +148,7 @@ class Requests:
             step=step,
             run=run,
             meta=lift(codec.encode(rest, "metadata"), plan) if rest and rest != {"parents": {}} else None,
-            graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
+            graph=orjson.dumps(graph) if graph is not None else None,
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
         )
@@ -204,8 +210,11 @@ class Requests:
 class _Values:
     """The values of one put, compared with what was held of its parent."""
 
-    def __init__(self, held: Held | None, written: Sequence[tuple[Any, str]], plan: Plan) -> None:
+    def __init__(
+        self, held: Held | None, written: Sequence[tuple[Any, str]], plan: Plan, *, goes_on: bool = False
+    ) -> None:
         self.plan = plan
+        self._goes_on = goes_on
         self.out: dict[str, Value] = {}
         self.marks = Marks(sends=[])
         self._held = held
@@ -234,10 +243,10 @@ class _Values:
         if before is not None and tail == []:
             self.marks.prints[name] = before
             self.out[name] = Unchanged(whole, node)
-        elif not is_new:
-            # Not written, yet not the same: the step that runs by now changes it in place, and a run that goes on from
-            # here would do so once more. What the checkpoint has is the parent's value.
-            self.out[name] = Unchanged(whole)
+        elif not is_new and (self._goes_on or self._held is None):
+            # Not written, yet not the same: the step that runs by now may be changing it in place, and a run that goes
+            # on from here would do so once more. It has the parent's value; what stays changed is taken at rest.
+            self._leave(name, before, whole)
         elif tail and isinstance(before, ListPrint):
             self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
             add_print(self.marks.prints, name, partial(before.extended, tail))
@@ -248,6 +257,13 @@ class _Values:
             print_value(self.marks.prints, name, value)
             if has_messages(value):
                 self.marks.templates[name] = codec.clone_list(value)
+
+    def _leave(self, name: str, before: ListPrint | ValuePrint | None, whole: Callable[[], Whole]) -> None:
+        if before is None or self._held is None:
+            self.out[name] = Unchanged(whole)
+        else:
+            self.marks.prints[name] = before
+            self.out[name] = Unchanged(whole, self._held.nodes.get(name))
 
     def settle(self) -> None:
         """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""
