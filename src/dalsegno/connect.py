@@ -14,7 +14,9 @@ from dalsegno.contracts import Op, Step, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -195,6 +197,8 @@ class Dalsegno:
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
+        self.retention = Retention(store, self.scope, self.checkpointer)
+        self.erasure = Erasure(store, self.scope, self.checkpointer)
 
     @property
     def action(self) -> Callable[..., Any]:

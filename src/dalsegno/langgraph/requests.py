@@ -145,7 +145,6 @@ class Requests:
             graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
-            forms=self._memo.forms(),
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
@@ -169,7 +168,6 @@ class Requests:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
         self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
-        self._memo.learn_forms(done.forms)
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
             if ranges is not None:

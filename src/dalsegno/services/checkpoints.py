@@ -95,7 +95,6 @@ class Put:
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
-        forms: numbers of forms that are known to be stored.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
     """
@@ -112,18 +111,16 @@ class Put:
     graph: bytes | None
     version: int | None
     fence: int | None
-    forms: Mapping[bytes, int] = field(default_factory=dict)
     elsewhere: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class PutDone:
-    """A stored checkpoint: its thread's and its own number, its nodes by channel, and its forms' numbers."""
+    """A stored checkpoint: its thread's and its own number, and its nodes by channel."""
 
     thread: int
     ckpt: int
     state: dict[str, Any]
-    forms: Mapping[bytes, int]
 
 
 @sound
@@ -180,7 +177,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
-    return PutDone(row.thread, ckpt, state, numbers)
+    return PutDone(row.thread, ckpt, state)
 
 
 def _prepare(
@@ -243,9 +240,11 @@ def _split(
 
 
 def _forms(row: ThreadRow, parent: Parent, request: Put) -> Op[dict[bytes, int]]:
-    """Numbers of the checkpoint's shape and graph, which most likely are the parent's."""
+    """Numbers of the checkpoint's shape and graph, which most likely are the parent's.
+
+    Others are looked up every time: an erasure may have taken a form that only the erased thread had.
+    """
     known = {body: number for number, body in (parent.shape, parent.graph) if number is not None and body is not None}
-    known.update(request.forms)
     wanted = {body for body in (request.frame.shape, request.graph) if body is not None}
     added = yield from forms(row.tenant, sorted(wanted - known.keys()))
     return {body: added.get(body) or known[body] for body in wanted}

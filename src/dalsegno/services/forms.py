@@ -3,7 +3,9 @@
 Rules of this module:
 
 * A form says how the states of a graph look, never what is in them: the names of channels and nodes, the triggers. So
-  it outlives the threads that used it.
+  it outlives the threads that used it. Only an erasure takes one away, when no other thread uses it, since a name may
+  be a person's.
+* Who is about to use a form keeps it until the commit, so that no erasure takes it in between.
 * A form is found by the digest of its text. Two writers that add the same one at the same moment leave two, which is
   harmless; neither waits for the other.
 """
@@ -16,7 +18,7 @@ from collections.abc import Sequence
 from dalsegno.contracts import Op, Step
 from dalsegno.services.loading import json_text
 
-__all__ = ["digest_of_form", "forms"]
+__all__ = ["digest_of_form", "drop_unused", "forms"]
 
 
 def digest_of_form(body: bytes) -> bytes:
@@ -39,3 +41,10 @@ def forms(tenant: int, bodies: Sequence[bytes]) -> Op[dict[bytes, int]]:
             rows = yield Step("form_add", {"tenant": tenant, "digest": digest, "body": body.decode()})
             found[body] = rows[0][0]
     return found
+
+
+def drop_unused(tenant: int, numbers: Sequence[int]) -> Op[None]:
+    """Delete forms that no checkpoint of the tenant uses; locked first, so that one that is being used stays."""
+    for number in numbers:
+        named = {"tenant": tenant, "form": number}
+        yield (Step("form_lock", named), Step("form_drop", named))

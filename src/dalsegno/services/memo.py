@@ -34,7 +34,6 @@ _extra_of = attrgetter("__pydantic_extra__")
 _ALONE = next(map(sys.getrefcount, [object()])) if _COUNTS else 0
 _MOST_ELEMENTS = 50_000
 _MOST_STATES = 128
-_MOST_FORMS = 256
 
 
 class _Missing:
@@ -234,7 +233,6 @@ class Memo:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, str], Held] = OrderedDict()
         self._templates: OrderedDict[int, _Templates] = OrderedDict()
-        self._forms: OrderedDict[bytes, int] = OrderedDict()
         self._most = most_elements
         self._total = 0
 
@@ -302,18 +300,6 @@ class Memo:
             while self._total > self._most and len(self._templates) > 1:
                 _, oldest = self._templates.popitem(last=False)
                 self._total -= oldest.count
-
-    def forms(self) -> dict[bytes, int]:
-        """Numbers of the forms this process has met stored; a form is never deleted."""
-        with self._lock:
-            return dict(self._forms)
-
-    def learn_forms(self, numbers: Mapping[bytes, int]) -> None:
-        """Keep numbers of forms that are committed."""
-        with self._lock:
-            self._forms.update(numbers)
-            while len(self._forms) > _MOST_FORMS:
-                self._forms.popitem(last=False)
 
     def forget(self, thread: str) -> None:
         """Drop the prints of a thread (its templates belong to a number that is never given again)."""
