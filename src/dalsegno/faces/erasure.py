@@ -120,7 +120,7 @@ class Erasure(Face):
         Raises:
             StoreUnavailable: something holds on to the old bytes; the message says what, and how to go on.
         """
-        threads = self._run(erasing.due)
+        threads = self._run(erasing.due, write=True)
         if not threads:
             return False
         self._store.rewrite()

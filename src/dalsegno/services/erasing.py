@@ -2,9 +2,11 @@
 
 Rules of this module:
 
-* A thread is erased in one transaction: its rows in every table (see `traces`), its blobs, the forms that only it
-  used, the texts of its audit. What stays is a row with counters and times under a pseudonym made by chance, and
-  hashes that cannot be guessed back, since the salts went with the texts.
+* A thread is erased in one transaction: its rows in every table (see `traces`), its blobs, the texts of its audit. What
+  stays is a row with counters and times under a pseudonym made by chance, and hashes that cannot be guessed back, since
+  the salts went with the texts.
+* Forms say the names of channels and nodes, which may be someone's. Those that no checkpoint uses any more go once all
+  threads are erased: deleting and pruning leave them, so that nobody can say whose they were.
 * The id is closed for a while, so that a run which does not know cannot write the thread anew. Until then a salted
   digest of it is kept, which someone who holds the database can try ids against; then nothing is.
 * What a database file holds of rows that were deleted is the store's to rewrite. Until that is done the erasure is on
@@ -88,10 +90,8 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
         return _already(name)
     unsettled = yield from _held(row, force=force)
     found = yield from _measured(row, unsettled)
-    used = [number for (number,) in (yield Step("forms_used", row.key))]
     pseudonym = f"erased-{secrets.token_hex(_SALT_BYTES)}"
     yield from wipe(row)
-    yield from drop_unused(row.tenant, used)
     yield from audit.erase(row, pseudonym)
     salt, digest, until = yield from _closing(row, closed_for)
     yield (
@@ -172,8 +172,11 @@ def of_owner(scope: Scope, owner: str) -> Op[list[str]]:
 
 
 def due(scope: Scope) -> Op[list[int]]:
-    """Erased threads whose bytes the store has not rewritten yet."""
-    return [thread for (thread,) in (yield Step("erasures_due", {"tenant": scope.tenant}))]
+    """Erased threads whose bytes the store has not rewritten yet; takes away what no thread of the tenant uses any more."""
+    threads = [thread for (thread,) in (yield Step("erasures_due", {"tenant": scope.tenant}))]
+    if threads:
+        yield from drop_unused(scope.tenant)
+    return threads
 
 
 def finished(scope: Scope, threads: Sequence[int]) -> Op[None]:

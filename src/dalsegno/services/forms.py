@@ -43,8 +43,8 @@ def forms(tenant: int, bodies: Sequence[bytes]) -> Op[dict[bytes, int]]:
     return found
 
 
-def drop_unused(tenant: int, numbers: Sequence[int]) -> Op[None]:
+def drop_unused(tenant: int) -> Op[None]:
     """Delete forms that no checkpoint of the tenant uses; locked first, so that one that is being used stays."""
-    for number in numbers:
+    for (number,) in (yield Step("forms_unused", {"tenant": tenant})):
         named = {"tenant": tenant, "form": number}
         yield (Step("form_lock", named), Step("form_drop", named))

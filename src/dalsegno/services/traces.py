@@ -51,7 +51,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "ds_tenants": "the tenant's name, which the program chose",
     "ds_threads": "the row stays as a tombstone: a pseudonym for the id, no owner, times and counters",
     "ds_blobs": "a blob goes when no other thread points to it",
-    "ds_forms": "a form goes when no other thread's checkpoint uses it",
+    "ds_forms": "a form goes when no checkpoint uses it any more",
     "ds_audit": "texts and their salts go; numbers, times, digests and hashes stay, and one row says that it was erased",
     "ds_audit_heads": "numbers and hashes",
     "ds_audit_roots": "numbers and hashes",

@@ -640,10 +640,12 @@ SELECT chains, hash FROM ds_audit_roots WHERE tenant = %(tenant)s;
 -- name: audit_root_save
 UPDATE ds_audit_roots SET chains = %(chains)s, hash = %(hash)s WHERE tenant = %(tenant)s;
 
--- name: forms_used
-SELECT shape FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s AND shape IS NOT NULL
-UNION
-SELECT graph FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s AND graph IS NOT NULL;
+-- name: forms_unused
+SELECT form FROM ds_forms WHERE tenant = %(tenant)s
+EXCEPT
+SELECT shape FROM ds_checkpoints WHERE tenant = %(tenant)s
+EXCEPT
+SELECT graph FROM ds_checkpoints WHERE tenant = %(tenant)s;
 
 -- name: form_lock
 SELECT form FROM ds_forms WHERE tenant = %(tenant)s AND form = %(form)s FOR UPDATE;

@@ -619,10 +619,12 @@ SELECT chains, hash FROM ds_audit_roots WHERE tenant = :tenant;
 -- name: audit_root_save
 UPDATE ds_audit_roots SET chains = :chains, hash = :hash WHERE tenant = :tenant;
 
--- name: forms_used
-SELECT shape FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread AND shape IS NOT NULL
-UNION
-SELECT graph FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread AND graph IS NOT NULL;
+-- name: forms_unused
+SELECT form FROM ds_forms WHERE tenant = :tenant
+EXCEPT
+SELECT shape FROM ds_checkpoints WHERE tenant = :tenant
+EXCEPT
+SELECT graph FROM ds_checkpoints WHERE tenant = :tenant;
 
 -- name: form_lock
 SELECT form FROM ds_forms WHERE tenant = :tenant AND form = :form;
