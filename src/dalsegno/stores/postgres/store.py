@@ -133,9 +133,11 @@ class PostgresStore:
                 pid, name = holders[0]
                 msg = (
                     f"{self._shown}: a transaction from before is still open (process {pid}, {name or 'unnamed'}), so the "
-                    "old bytes are still there; end it and repeat ds.erasure.rewrite()"
+                    "old bytes are still there; end it"
                 )
-                raise errors.StoreUnavailable(msg)
+                raise errors.StoreUnavailable(
+                    msg, step="then repeat ds.erasure.rewrite()", command="then repeat with `dalsegno erase --rewrite`"
+                )
             time.sleep(0.05)
 
     def close(self) -> None:

@@ -130,9 +130,11 @@ class SqliteStore:
             if time.monotonic() > until:
                 msg = (
                     f"{self.url}: another process reads an older state of the file, so the old bytes are still there; "
-                    "end it and repeat ds.erasure.rewrite()"
+                    "end it"
                 )
-                raise errors.StoreUnavailable(msg)
+                raise errors.StoreUnavailable(
+                    msg, step="then repeat ds.erasure.rewrite()", command="then repeat with `dalsegno erase --rewrite`"
+                )
             time.sleep(0.02)
 
     def close(self) -> None:
