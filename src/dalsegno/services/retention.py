@@ -191,7 +191,10 @@ def _held(scope: Scope, row: ThreadRow, standing: Standing) -> Op[str | None]:
         word = yield from standing(scope, row.name)
     except (ThreadDeleted, ThreadNotFound):
         return "it went meanwhile"
-    return None if word in _SETTLED else f"it is {word}"
+    if word not in _SETTLED:
+        return f"it is {word}"
+    ((writes,),) = yield Step("head_writes", row.key)  # of a graph that is not known here, these alone tell
+    return "steps of its head have ended, and others have not" if writes else None
 
 
 def _plan(row: ThreadRow, found: _Found) -> Op[ThreadPlan]:

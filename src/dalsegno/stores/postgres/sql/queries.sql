@@ -572,6 +572,11 @@ WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
 -- name: thread_used
 SELECT updated_at FROM ds_threads WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
+-- name: head_writes
+SELECT count(*) FROM ds_namespaces n
+JOIN ds_writes w ON w.tenant = n.tenant AND w.thread = n.thread AND w.ckpt = n.head
+WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
+
 -- name: checkpoint_facts
 SELECT ckpt, ns, id, branch, created_at, state IS NOT NULL FROM ds_checkpoints
 WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt;

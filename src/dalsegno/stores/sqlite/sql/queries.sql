@@ -551,6 +551,11 @@ WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_
 -- name: thread_used
 SELECT updated_at FROM ds_threads WHERE tenant = :tenant AND thread = :thread;
 
+-- name: head_writes
+SELECT count(*) FROM ds_namespaces n
+JOIN ds_writes w ON w.tenant = n.tenant AND w.thread = n.thread AND w.ckpt = n.head
+WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
+
 -- name: checkpoint_facts
 SELECT ckpt, ns, id, branch, created_at, state IS NOT NULL FROM ds_checkpoints
 WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt;
