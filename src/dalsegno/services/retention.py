@@ -30,7 +30,7 @@ from dalsegno.services.threads_row import Scope, ThreadRow
 
 __all__ = ["Drop", "Standing", "ThreadPlan", "count", "page", "treat"]
 
-ROW_BYTES = 40
+ROW_BYTES = 60
 """What a database needs around the body of a row, about: numbers, lengths, and its part of an index."""
 
 Standing = Callable[[Scope, str], Op[str]]
