@@ -7,18 +7,20 @@ Rules of this module:
 * Parts are framed by their lengths, so that no two rows read the same.
 * A text that is gone is an erasure only when a later row of the same chain says so; else it is a break.
 * The chains of a tenant are linked to one another in the order they began, so that a chain cannot go missing whole.
+* Anyone can make hashes. A seal over the end of a chain needs a key that the database does not hold.
 * No clock, no I/O: a verdict is read off the rows alone, one after another, however many there are.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-__all__ = ["ERASED_TO", "Break", "Head", "Link", "Root", "Verifier", "chained", "digest_of", "framed", "link"]
+__all__ = ["ERASED_TO", "Break", "Head", "Link", "Root", "Verifier", "chained", "digest_of", "framed", "link", "sealed"]
 
 ERASED_TO: Final = "erased_to"
 """In a row's text: the number of the last row whose text an erasure took away."""
@@ -57,19 +59,22 @@ class Head(NamedTuple):
         hash: of its last row.
         place: the how-manieth chain of the tenant it is, from 1.
         link: the tenant's chain of chains up to and with this one.
+        seal: of number and hash; None where it was written without a key.
     """
 
     seq: int
     hash: bytes
     place: int
     link: bytes
+    seal: bytes | None = None
 
 
 class Root(NamedTuple):
-    """What is on record of a tenant's chains: how many there are, and the link of the last."""
+    """What is on record of a tenant's chains: how many there are, the link of the last, and their seal."""
 
     chains: int
     hash: bytes | None
+    seal: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +85,8 @@ class Break:
         thread: number of the thread whose chain it is; 0 where that is not known any more.
         seq: the row; 0 for a chain as a whole.
         kind: `text` edited, or gone without an erasure on record (`blank`); `hash` wrong, `gap` in the numbers, `end`
-            taken away or added to; `chain` missing or out of its place among the tenant's; `kept` for one that is not
-            what was kept elsewhere.
+            taken away or added to; `chain` missing or out of its place among the tenant's; `seal` missing or wrong;
+            `kept` for one that is not what was kept elsewhere.
         expected: what should stand there.
         found: what does.
     """
@@ -110,6 +115,12 @@ def chained(tenant: int, place: int, thread: int, before: bytes | None) -> bytes
     return hashlib.sha256(framed([b"dalsegno audit chains 1", before, *numbers])).digest()
 
 
+def sealed(key: bytes, tenant: int, thread: int, number: int, end: bytes | None) -> bytes:
+    """The seal of a chain's end, or under thread 0 of the chain of chains: 32 bytes."""
+    numbers = (b"%d" % part for part in (tenant, thread, number))
+    return hmac.digest(key, framed([b"dalsegno audit seal 1", *numbers, end]), "sha256")
+
+
 class Verifier:
     """Follows the chains of a tenant row by row; after a break it goes on from what stands there.
 
@@ -119,9 +130,18 @@ class Verifier:
         erased: rows whose text was erased.
     """
 
-    def __init__(self, tenant: int, kept: Mapping[int, tuple[int, bytes]] | None = None) -> None:
-        """Take the tenant's number, and what an earlier verification said of each chain's end: number and hash."""
+    def __init__(
+        self, tenant: int, kept: Mapping[int, tuple[int, bytes]] | None = None, *, key: bytes | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            tenant: the tenant's number.
+            kept: what an earlier verification said of each chain's end, number and hash.
+            key: of the seals; None does not look at them.
+        """
         self._tenant = tenant
+        self._key = key
         self._kept = kept or {}
         self._ends: dict[int, tuple[int, bytes]] = {}
         self._blank: dict[int, int] = {}
@@ -169,6 +189,15 @@ class Verifier:
             if last < seq:
                 self._break(thread, seq, "kept", f"row {seq}", f"row {last}" if last else "nothing")
         self._chains(heads, root)
+        if self._key is not None:
+            self._seals(self._key, heads, root)
+
+    def _seals(self, key: bytes, heads: Mapping[int, Head], root: Root) -> None:
+        ends = [(thread, head.seq, head.hash, head.seal) for thread, head in sorted(heads.items())]
+        for thread, number, end, seal in [*ends, (0, root.chains, root.hash, root.seal)]:
+            real = sealed(key, self._tenant, thread, number, end)
+            if not hmac.compare_digest(real, seal or b"") and (thread or heads or root.chains):
+                self._break(thread, number if thread else 0, "seal", real.hex(), seal.hex() if seal else "none")
 
     def _chains(self, heads: Mapping[int, Head], root: Root) -> None:
         place, before = 0, None

@@ -7,6 +7,8 @@ Rules of this module:
   from being guessed once its text is erased.
 * The first row of a thread's chain links the chain to those that began before it in the tenant, so that one that goes
   missing with its head is noticed.
+* With a key the ends are sealed: then who has the database and not the key can neither take rows off the end nor add
+  any. Every process that writes needs the key.
 * An erasure takes the texts of a chain and adds a row that says so.
 * Verifying reads every row and collects all breaks. It cannot notice by itself that all of it was made anew or put back
   to an earlier moment: for that, keep `heads` somewhere else and compare (`kept`).
@@ -22,7 +24,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Rows, Step
-from dalsegno.core.chain import ERASED_TO, Break, Head, Link, Root, Verifier, chained, digest_of, link
+from dalsegno.core.chain import ERASED_TO, Break, Head, Link, Root, Verifier, chained, digest_of, link, sealed
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow
 
@@ -67,17 +69,23 @@ def add(row: ThreadRow, bodies: Sequence[Mapping[str, Any]]) -> Op[None]:
         digest = digest_of(text)
         before = link(row.tenant, row.thread, seq, row.now, digest, before)
         rows.append({**row.key, "seq": seq, "at": row.now, "digest": digest, "hash": before, "body": text})
-    head = {**row.key, "seq": seq, "hash": before}
+    head = {**row.key, "seq": seq, "hash": before, "seal": _seal(row, row.thread, seq, before)}
     if found:
         yield (Step("audit_add", rows), Step("audit_head_save", head))
         return
-    place, before_it = yield from _root(row.tenant)
-    linked = chained(row.tenant, place + 1, row.thread, before_it)
+    root = yield from _root(row.tenant)
+    place = root.chains + 1
+    linked = chained(row.tenant, place, row.thread, root.hash)
+    whole = {"tenant": row.tenant, "chains": place, "hash": linked, "seal": _seal(row, 0, place, linked)}
     yield (
         Step("audit_add", rows),
-        Step("audit_head_add", {**head, "place": place + 1, "link": linked}),
-        Step("audit_root_save", {"tenant": row.tenant, "chains": place + 1, "hash": linked}),
+        Step("audit_head_add", {**head, "place": place, "link": linked}),
+        Step("audit_root_save", whole),
     )
+
+
+def _seal(row: ThreadRow, thread: int, number: int, end: bytes | None) -> bytes | None:
+    return None if row.seal_key is None else sealed(row.seal_key, row.tenant, thread, number, end)
 
 
 def _root(tenant: int) -> Op[Root]:
@@ -90,7 +98,7 @@ def _root(tenant: int) -> Op[Root]:
 
 
 def _read_root(rows: Rows) -> Root:
-    return Root(rows[0][0], None if rows[0][1] is None else bytes(rows[0][1])) if rows else Root(0, None)
+    return Root(rows[0][0], *(None if each is None else bytes(each) for each in rows[0][1:])) if rows else Root(0, None)
 
 
 def erase(row: ThreadRow, name: str) -> Op[int]:
@@ -109,11 +117,11 @@ def erase(row: ThreadRow, name: str) -> Op[int]:
 def verify_all(scope: Scope, kept: Mapping[int, tuple[int, bytes]] | None = None) -> Op[AuditVerdict]:
     """Follow every chain of the tenant, and compare with what was kept elsewhere of their ends."""
     heads = {
-        thread: Head(seq, bytes(hash_), place, bytes(linked))
-        for thread, seq, hash_, place, linked in (yield Step("audit_heads", {"tenant": scope.tenant}))
+        thread: Head(seq, bytes(hash_), place, bytes(linked), None if seal is None else bytes(seal))
+        for thread, seq, hash_, place, linked, seal in (yield Step("audit_heads", {"tenant": scope.tenant}))
     }
     root = _read_root((yield Step("audit_root", {"tenant": scope.tenant})))
-    verifier = Verifier(scope.tenant, kept)
+    verifier = Verifier(scope.tenant, kept, key=scope.seal_key)
     thread, seq = -1, 0
     while page := (yield Step("audit_page", {"tenant": scope.tenant, "thread": thread, "seq": seq, "limit": _PAGE})):
         for thread, seq, at, body, digest, hash_ in page:

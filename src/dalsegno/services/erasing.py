@@ -107,7 +107,7 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
 def _row(scope: Scope, name: str, statement: str) -> Op[ThreadRow | None]:
     """The thread's row, also a deleted one's; None when it has been erased."""
     rows = yield Step(statement, {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
+    row = ThreadRow(scope.tenant, name, *rows[0], seal_key=scope.seal_key) if rows else None
     if row is None and (yield from erased_until(scope, name)) is not None:
         return None
     if row is None or (scope.user is not None and row.owner != scope.user):

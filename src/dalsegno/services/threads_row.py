@@ -13,7 +13,7 @@ Rules of this module:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from dalsegno.contracts import Op, Step
@@ -45,10 +45,12 @@ class Scope:
     Attributes:
         tenant: the tenant's number in this database.
         user: owner whose threads may be seen; None sees the whole tenant.
+        seal_key: key that the ends of the audit's chains are sealed with; None leaves them without.
     """
 
     tenant: int
     user: str | None
+    seal_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ class ThreadRow:
     lease_holder: str | None
     lease_until: int | None
     now: int
+    seal_key: bytes | None = field(default=None, repr=False)
 
     @property
     def key(self) -> dict[str, int]:
@@ -117,7 +120,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         clock = yield Step("now", {})
         yield Step("thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]})
         rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
+    row = ThreadRow(scope.tenant, name, *rows[0], seal_key=scope.seal_key) if rows else None
     if row is None or (scope.user is not None and row.owner != scope.user):
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)

@@ -414,13 +414,14 @@ VALUES (%(tenant)s, %(thread)s, %(seq)s, %(at)s, %(digest)s, %(hash)s, %(body)s)
 SELECT seq, hash FROM ds_audit_heads WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: audit_head_add
-INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link) VALUES (%(tenant)s, %(thread)s, %(seq)s, %(hash)s, %(place)s, %(link)s);
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link, seal)
+VALUES (%(tenant)s, %(thread)s, %(seq)s, %(hash)s, %(place)s, %(link)s, %(seal)s);
 
 -- name: audit_head_save
-UPDATE ds_audit_heads SET seq = %(seq)s, hash = %(hash)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
+UPDATE ds_audit_heads SET seq = %(seq)s, hash = %(hash)s, seal = %(seal)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: audit_heads
-SELECT thread, seq, hash, place, link FROM ds_audit_heads WHERE tenant = %(tenant)s ORDER BY place, thread;
+SELECT thread, seq, hash, place, link, seal FROM ds_audit_heads WHERE tenant = %(tenant)s ORDER BY place, thread;
 
 -- name: audit_page
 SELECT thread, seq, at, body, digest, hash FROM ds_audit
@@ -637,13 +638,13 @@ SELECT seq, body FROM ds_audit WHERE tenant = %(tenant)s AND thread = %(thread)s
 INSERT INTO ds_audit_roots (tenant, chains, hash) VALUES (%(tenant)s, 0, NULL) ON CONFLICT DO NOTHING;
 
 -- name: audit_root_lock
-SELECT chains, hash FROM ds_audit_roots WHERE tenant = %(tenant)s FOR UPDATE;
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = %(tenant)s FOR UPDATE;
 
 -- name: audit_root
-SELECT chains, hash FROM ds_audit_roots WHERE tenant = %(tenant)s;
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = %(tenant)s;
 
 -- name: audit_root_save
-UPDATE ds_audit_roots SET chains = %(chains)s, hash = %(hash)s WHERE tenant = %(tenant)s;
+UPDATE ds_audit_roots SET chains = %(chains)s, hash = %(hash)s, seal = %(seal)s WHERE tenant = %(tenant)s;
 
 -- name: forms_unused
 SELECT form FROM ds_forms WHERE tenant = %(tenant)s

@@ -394,13 +394,14 @@ VALUES (:tenant, :thread, :seq, :at, :digest, :hash, :body);
 SELECT seq, hash FROM ds_audit_heads WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_head_add
-INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link) VALUES (:tenant, :thread, :seq, :hash, :place, :link);
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link, seal)
+VALUES (:tenant, :thread, :seq, :hash, :place, :link, :seal);
 
 -- name: audit_head_save
-UPDATE ds_audit_heads SET seq = :seq, hash = :hash WHERE tenant = :tenant AND thread = :thread;
+UPDATE ds_audit_heads SET seq = :seq, hash = :hash, seal = :seal WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_heads
-SELECT thread, seq, hash, place, link FROM ds_audit_heads WHERE tenant = :tenant ORDER BY place, thread;
+SELECT thread, seq, hash, place, link, seal FROM ds_audit_heads WHERE tenant = :tenant ORDER BY place, thread;
 
 -- name: audit_page
 SELECT thread, seq, at, body, digest, hash FROM ds_audit
@@ -616,13 +617,13 @@ SELECT seq, body FROM ds_audit WHERE tenant = :tenant AND thread = :thread ORDER
 INSERT INTO ds_audit_roots (tenant, chains, hash) VALUES (:tenant, 0, NULL) ON CONFLICT DO NOTHING;
 
 -- name: audit_root_lock
-SELECT chains, hash FROM ds_audit_roots WHERE tenant = :tenant;
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
 
 -- name: audit_root
-SELECT chains, hash FROM ds_audit_roots WHERE tenant = :tenant;
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
 
 -- name: audit_root_save
-UPDATE ds_audit_roots SET chains = :chains, hash = :hash WHERE tenant = :tenant;
+UPDATE ds_audit_roots SET chains = :chains, hash = :hash, seal = :seal WHERE tenant = :tenant;
 
 -- name: forms_unused
 SELECT form FROM ds_forms WHERE tenant = :tenant

@@ -202,13 +202,15 @@ CREATE TABLE ds_audit_heads (
   hash   BLOB    NOT NULL,
   place  INTEGER NOT NULL,
   link   BLOB    NOT NULL,
+  seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
 
 CREATE TABLE ds_audit_roots (
   tenant INTEGER PRIMARY KEY,
   chains INTEGER NOT NULL,
-  hash   BLOB
+  hash   BLOB,
+  seal   BLOB
 );
 
 CREATE TABLE ds_tags (

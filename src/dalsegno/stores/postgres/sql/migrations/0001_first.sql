@@ -204,13 +204,15 @@ CREATE TABLE ds_audit_heads (
   hash   bytea   NOT NULL,
   place  bigint  NOT NULL,
   link   bytea   NOT NULL,
+  seal   bytea,
   PRIMARY KEY (tenant, thread)
 );
 
 CREATE TABLE ds_audit_roots (
   tenant integer PRIMARY KEY,
   chains bigint NOT NULL,
-  hash   bytea
+  hash   bytea,
+  seal   bytea
 );
 
 CREATE TABLE ds_tags (
