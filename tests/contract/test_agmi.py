@@ -21,8 +21,8 @@ import dalsegno
 from dalsegno.core.chain import digest_of, link
 
 pytest.importorskip("agmi", reason="the suite is not installed (extra `test`)")
-from agmi.adapters.base import MemoryAdapter, Record  # noqa: E402
-from agmi.check import run  # noqa: E402
+from agmi.adapters.base import MemoryAdapter, Record
+from agmi.check import run
 
 MINE, OTHER = "agmi-thread", "agmi-other"
 EDITS = ("T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9")
@@ -93,10 +93,13 @@ class Audit(Store):
 
     def _seed(self, thread: str, n: int) -> None:
         for number in range(n):
-            with self._ds.actions.perform("act", {"n": f"{thread} {number}"}, kind="create", scope="thread", thread_id=thread):
+            with self._ds.actions.perform(
+                "act", {"n": f"{thread} {number}"}, kind="create", scope="thread", thread_id=thread
+            ):
                 pass
-        with contextlib.suppress(dalsegno.errors.ApprovalRequired), self._ds.actions.perform(
-            "asks", {}, kind="create", scope="thread", thread_id=thread, approve=True
+        with (
+            contextlib.suppress(dalsegno.errors.ApprovalRequired),
+            self._ds.actions.perform("asks", {}, kind="create", scope="thread", thread_id=thread, approve=True),
         ):
             pass
 
@@ -151,7 +154,16 @@ class Audit(Store):
         body, digest = record.fields["body"], digest_of(record.fields["body"])
         seq = last["seq"] + 1
         hash_ = link(last["tenant"], last["thread"], seq, last["at"], digest, last["hash"])
-        self.sql("INSERT INTO ds_audit VALUES (?, ?, ?, ?, ?, ?, ?)", last["tenant"], last["thread"], seq, last["at"], digest, hash_, body)
+        self.sql(
+            "INSERT INTO ds_audit VALUES (?, ?, ?, ?, ?, ?, ?)",
+            last["tenant"],
+            last["thread"],
+            seq,
+            last["at"],
+            digest,
+            hash_,
+            body,
+        )
         self.move_head()
 
     def delete_raw(self, seq: int) -> None:
@@ -162,7 +174,9 @@ class Audit(Store):
 
     def move_head(self) -> None:
         last = self.read_all_raw()[-1].fields
-        self.sql("UPDATE ds_audit_heads SET seq = ?, hash = ? WHERE thread = ?", last["seq"], last["hash"], last["thread"])
+        self.sql(
+            "UPDATE ds_audit_heads SET seq = ?, hash = ? WHERE thread = ?", last["seq"], last["hash"], last["thread"]
+        )
 
     def read_meta(self, seq: int) -> dict[str, Any]:
         return {"at": self.read_all_raw()[seq].fields["at"]}
@@ -239,7 +253,9 @@ class Checkpoints(Store):
         found = self._ds.checkpointer.get_tuple(config)
         made = create_checkpoint(found.checkpoint if found else empty_checkpoint(), None, step)
         made["channel_values"], made["channel_versions"] = {"state": said}, {"state": step + 1}
-        self._ds.checkpointer.put(found.config if found else config, made, {"source": "loop", "step": step}, {"state": step + 1})
+        self._ds.checkpointer.put(
+            found.config if found else config, made, {"source": "loop", "step": step}, {"state": step + 1}
+        )
 
     def append_genuine(self) -> None:
         self._put(MINE, "late", 99)
@@ -275,10 +291,19 @@ class Checkpoints(Store):
 
     def replay_onto(self, victim_seq: int, donor: Record) -> None:
         slot = self.read_all_raw()[victim_seq].fields
-        self.sql("UPDATE ds_checkpoints SET state = ? WHERE thread = ? AND ckpt = ?", donor.fields["state"], slot["thread"], slot["ckpt"])
+        self.sql(
+            "UPDATE ds_checkpoints SET state = ? WHERE thread = ? AND ckpt = ?",
+            donor.fields["state"],
+            slot["thread"],
+            slot["ckpt"],
+        )
 
     def delete_raw(self, seq: int) -> None:
-        self.sql("DELETE FROM ds_checkpoints WHERE thread = ? AND ckpt = ?", self.thread(MINE), self.read_all_raw()[seq].fields["ckpt"])
+        self.sql(
+            "DELETE FROM ds_checkpoints WHERE thread = ? AND ckpt = ?",
+            self.thread(MINE),
+            self.read_all_raw()[seq].fields["ckpt"],
+        )
         self._move_head()
 
     def _move_head(self) -> None:
@@ -291,7 +316,12 @@ class Checkpoints(Store):
 
     def write_meta(self, seq: int, meta: dict[str, Any]) -> None:
         slot = self.read_all_raw()[seq].fields
-        self.sql("UPDATE ds_checkpoints SET step = ? WHERE thread = ? AND ckpt = ?", meta["step"] + 1, slot["thread"], slot["ckpt"])
+        self.sql(
+            "UPDATE ds_checkpoints SET step = ? WHERE thread = ? AND ckpt = ?",
+            meta["step"] + 1,
+            slot["thread"],
+            slot["ckpt"],
+        )
 
     def verify(self) -> bool:
         findings = self._ds.threads.check().findings

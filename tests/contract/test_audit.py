@@ -137,7 +137,10 @@ def test_what_was_kept_elsewhere_tells_an_older_copy_and_a_chain_made_anew(url):
     assert later.sound  # it has grown since, and holds what it held
     # the newest row is taken away, and the head put back to what it was: sound by itself
     execute(url, "DELETE FROM ds_audit WHERE thread = 1 AND seq = 5")
-    execute(url, "UPDATE ds_audit_heads SET seq = 4, hash = (SELECT hash FROM ds_audit WHERE thread = 1 AND seq = 4) WHERE thread = 1")
+    execute(
+        url,
+        "UPDATE ds_audit_heads SET seq = 4, hash = (SELECT hash FROM ds_audit WHERE thread = 1 AND seq = 4) WHERE thread = 1",
+    )
     assert verdict(url).sound
     assert {(each.thread, each.kind, each.seq) for each in verdict(url, later.heads).breaks} == {(1, "kept", 5)}
     # all of it taken away

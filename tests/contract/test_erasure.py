@@ -27,7 +27,6 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 import dalsegno
-from dalsegno.core.summary import Line, Span
 from dalsegno.errors import LeaseHeld, Misuse, Refused, ThreadDeleted, ThreadNotFound
 from dalsegno.services.traces import ELSEWHERE, TRACES
 from dalsegno.stores.statements import load_script, load_statements
@@ -53,7 +52,13 @@ class Words:
 def shapes(word: str) -> list[bytes]:
     """Each form in which a word may stand."""
     plain = word.encode()
-    found = [plain, word.encode("utf-16-le"), word.encode("utf-16-be"), json.dumps(word)[1:-1].encode(), plain.hex().encode()]
+    found = [
+        plain,
+        word.encode("utf-16-le"),
+        word.encode("utf-16-be"),
+        json.dumps(word)[1:-1].encode(),
+        plain.hex().encode(),
+    ]
     for offset in range(3):
         coded = base64.b64encode(b"\0" * offset + plain)
         whole = coded[4 if offset else 0 : len(coded) // 4 * 4 - 4]
@@ -64,14 +69,18 @@ def shapes(word: str) -> list[bytes]:
 def live(ds: Any, thread: str, words: Words) -> None:
     """Lead a life in a thread that leaves a trace in every table."""
     channel = words("Channel")
-    State = TypedDict("State", {"messages": Annotated[list, add_messages], "log": Annotated[list, operator.add], channel: str})  # noqa: UP013 - a name made by the test
+    State = TypedDict(
+        "State", {"messages": Annotated[list, add_messages], "log": Annotated[list, operator.add], channel: str}
+    )
 
     def model(state: Any) -> Any:
         return {
             "messages": [
                 AIMessage(
                     words("Answer", chinese=True) + " long enough to be pooled " * 9,
-                    tool_calls=[{"name": "look", "args": {words("ArgName"): words("Arg", chinese=True)}, "id": words("CallId")}],
+                    tool_calls=[
+                        {"name": "look", "args": {words("ArgName"): words("Arg", chinese=True)}, "id": words("CallId")}
+                    ],
                 )
             ],
             "log": [base64.b64encode(words("Coded").encode()).decode(), words("Bytes").encode()],
@@ -102,14 +111,18 @@ def live(ds: Any, thread: str, words: Words) -> None:
     builder = StateGraph(State)
     for name, function in (("model", model), (node, tool), ("ask", ask), ("other", other)):
         builder.add_node(name, function)
-    builder.add_edge(START, "model").add_edge("model", node).add_edge(node, "ask").add_edge(node, "other").add_edge("ask", END)
+    builder.add_edge(START, "model").add_edge("model", node).add_edge(node, "ask").add_edge(node, "other").add_edge(
+        "ask", END
+    )
     graph = builder.compile(checkpointer=ds.checkpointer)
     config = {
         "configurable": {"thread_id": thread},
         "metadata": {words("MetaKey"): words("Meta", chinese=True)},
         "run_id": None,
     }
-    graph.invoke({"messages": [HumanMessage(words("Input", chinese=True), id=words("MessageId"), name=words("Author"))]}, config)
+    graph.invoke(
+        {"messages": [HumanMessage(words("Input", chinese=True), id=words("MessageId"), name=words("Author"))]}, config
+    )
     ds.journal.append(thread, "note", words("NoteAuthor"), {"text": words("Note")})
     ds.threads.tag(thread, words("Tag"))
     with ds.runs.lease(thread, holder=words("Holder")):
@@ -172,9 +185,13 @@ class Disk:
 
     def _rows(self) -> bytes:
         with psycopg.connect(self.url, autocommit=True) as db:
-            names = [name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()]
+            names = [
+                name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+            ]
             return "\n".join(
-                str(row) for name in [*names, "pg_statistic"] for row in db.execute(f"SELECT x::text FROM {name} x").fetchall()
+                str(row)
+                for name in [*names, "pg_statistic"]
+                for row in db.execute(f"SELECT x::text FROM {name} x").fetchall()
             ).encode()
 
     def _files(self) -> dict[str, bytes]:
@@ -190,7 +207,10 @@ class Disk:
         """`word in place` for every marker that stands somewhere."""
         places = self.places()
         return {
-            f"{word} in {name}" for word in words for name, held in places.items() if any(form in held for form in shapes(word))
+            f"{word} in {name}"
+            for word in words
+            for name, held in places.items()
+            if any(form in held for form in shapes(word))
         }
 
 
@@ -217,7 +237,9 @@ def test_no_byte_of_an_erased_thread_is_left_and_another_is_untouched(url: str, 
             with psycopg.connect(url, autocommit=True) as db:
                 db.execute("ANALYZE")
         seen = {hit.partition(" in ")[0] for hit in disk.hits(hers.all)}
-        assert seen == set(hers.all), set(hers.all) - seen  # each marker was somewhere, so that its absence means something
+        assert seen == set(hers.all), (
+            set(hers.all) - seen
+        )  # each marker was somewhere, so that its absence means something
         before = snapshot(theirs, his_id)
         report = mine.erasure.user()
         assert report.rewritten
@@ -244,7 +266,9 @@ def test_a_table_that_erasure_does_not_know_is_noticed(url: str):
             if url.startswith("sqlite"):
                 columns = {
                     table: {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-                    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ds%'").fetchall()
+                    for (table,) in db.execute(
+                        "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ds%'"
+                    ).fetchall()
                 }
             else:
                 columns = {}
@@ -394,7 +418,11 @@ def test_a_pseudonym_is_nobodys_to_reopen(spoken):
 
 
 def test_a_user_is_erased_by_who_may(url: str):
-    with dalsegno.connect(url) as all_, dalsegno.connect(url, user="ana") as ana, dalsegno.connect(url, user="bo") as bo:
+    with (
+        dalsegno.connect(url) as all_,
+        dalsegno.connect(url, user="ana") as ana,
+        dalsegno.connect(url, user="bo") as bo,
+    ):
         ana.journal.append("a-1", "note", "ana", "one")
         ana.journal.append("a-2", "note", "ana", "two")
         bo.journal.append("b-1", "note", "bo", "three")

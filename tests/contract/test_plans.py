@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 import dalsegno
-
 from dalsegno.stores.sqlite import SqliteStore
 from dalsegno.stores.statements import load_statements
 
@@ -51,7 +50,12 @@ def test_a_statement_of_a_turn_goes_straight_to_its_rows(name):
     assert not whole, plan
 
 
-OF_A_THREAD = {"actions_of": "ds_actions", "actions_open": "ds_actions", "tags_of": "ds_tags", "checkpoint_facts": "ds_checkpoints"}
+OF_A_THREAD = {
+    "actions_of": "ds_actions",
+    "actions_open": "ds_actions",
+    "tags_of": "ds_tags",
+    "checkpoint_facts": "ds_checkpoints",
+}
 ASKED = {"tenant": 1, "thread": "t7", "owner": None, "state": None, "limit": 50}
 
 

@@ -80,7 +80,9 @@ def test_a_thread_that_was_left_goes_whole(ds, execute):
 
 
 def ask(ds: Any, thread: str) -> Any:
-    builder = StateGraph(MessagesState).add_node("ask", lambda _: {"messages": [interrupt("may I?")]}).add_edge(START, "ask")
+    builder = (
+        StateGraph(MessagesState).add_node("ask", lambda _: {"messages": [interrupt("may I?")]}).add_edge(START, "ask")
+    )
     graph = builder.compile(checkpointer=ds.checkpointer)
     graph.invoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": thread}})
     return graph

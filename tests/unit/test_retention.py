@@ -92,7 +92,9 @@ def test_whatever_goes_the_rest_can_go_on(ages, branches, keep, floor, hours):
         for n, (age, (ns, branch)) in enumerate(zip(ages, branches, strict=False), 1)
     ]
     loose = RetentionPolicy(keep_latest=keep, at_least=floor)
-    strict = RetentionPolicy(keep_latest=keep, at_least=floor, max_age=HOUR * hours, thin=(Thin(after=HOUR, every=HOUR),))
+    strict = RetentionPolicy(
+        keep_latest=keep, at_least=floor, max_age=HOUR * hours, thin=(Thin(after=HOUR, every=HOUR),)
+    )
     gone, more = leaving(loose, rows, NOW), leaving(strict, rows, NOW)
     assert gone.keys() <= more.keys()  # another rule never keeps more
     for ns in {row.namespace for row in rows}:
@@ -115,7 +117,7 @@ def test_spans_of_time_in_words(text, span):
 
 @pytest.mark.parametrize("text", ["", "soon", "30", "days", "-1 day", "a month", 5, None, "9999999999999 weeks"])
 def test_what_is_no_span_is_said(text):
-    with pytest.raises(Misuse, match="span|longer"):
+    with pytest.raises(Misuse, match=r"span|longer"):
         duration(text)
 
 
@@ -158,7 +160,9 @@ def test_policies_from_a_file_and_the_first_that_matches():
     assert policy_for([support, rest], ["support", "keep"]) is rest
     assert policy_for([support, rest], []) is rest
     assert policy_for([support], []) is None
-    assert read_policies('{"policy": {"keep_latest": 3}}', kind="json") == (RetentionPolicy(name="policy 1", keep_latest=3),)
+    assert read_policies('{"policy": {"keep_latest": 3}}', kind="json") == (
+        RetentionPolicy(name="policy 1", keep_latest=3),
+    )
 
 
 @pytest.mark.parametrize(

@@ -102,4 +102,6 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
     elif found.rewritten:
         frame.out.note(f"erased, and the database rewritten: {rows or 'nothing'}")
     else:
-        frame.out.note(f"erased: {rows}; its bytes may still be in the files until {frame.proposal('erase', '--rewrite')}")
+        frame.out.note(
+            f"erased: {rows}; its bytes may still be in the files until {frame.proposal('erase', '--rewrite')}"
+        )

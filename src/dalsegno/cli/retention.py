@@ -128,9 +128,7 @@ def _counts(found: RetentionReport) -> str:
 
 def _tell(frame: Frame, found: RetentionReport) -> None:
     if frame.out.as_json:
-        totals = {
-            name: getattr(found, name) for name in ("expired", "checkpoints", "held", "size_bytes", "disk_bytes")
-        }
+        totals = {name: getattr(found, name) for name in ("expired", "checkpoints", "held", "size_bytes", "disk_bytes")}
         frame.out.document({**plain(found), **totals})
         return
     if found.threads:

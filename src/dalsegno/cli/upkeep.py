@@ -1,4 +1,4 @@
-"""`dalsegno delete`, `reopen`, `prune` and `tag`: what takes away, lets an id be used again, or says something of a thread.
+"""`dalsegno delete`, `reopen`, `prune` and `tag`: what takes away, opens an id again, or says something of a thread.
 
 Rules of this module:
 

@@ -29,7 +29,9 @@ _UNITS: Final = {
     "week": 604800, "w": 604800,
 }  # fmt: skip
 _DURATION: Final = re.compile(r"\s*(an?|one|\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*(?:idle|old)?\s*", re.IGNORECASE)
-_THIN: Final = re.compile(r"\s*(?:keep\s+)?(?:one|1)\s+(?:(?:every|per|each)\s+)?(.+?)\s+after\s+(.+?)\s*", re.IGNORECASE)
+_THIN: Final = re.compile(
+    r"\s*(?:keep\s+)?(?:one|1)\s+(?:(?:every|per|each)\s+)?(.+?)\s+after\s+(.+?)\s*", re.IGNORECASE
+)
 
 
 def duration(text: object) -> timedelta:
@@ -254,7 +256,11 @@ def _reason(
         return f"older than {_told(policy.max_age)}"
     thin = next((each for each in reversed(policy.thin) if age > each.after), None)
     if thin is not None:
-        interval = (row.namespace, int(thin.every.total_seconds() * 1000), int(row.at.timestamp() / thin.every.total_seconds()))
+        interval = (
+            row.namespace,
+            int(thin.every.total_seconds() * 1000),
+            int(row.at.timestamp() / thin.every.total_seconds()),
+        )
         if interval in taken:
             return f"one per {_told(thin.every)} after {_told(thin.after)}"
         taken.add(interval)

@@ -67,7 +67,7 @@ class Erasure(Face):
         rewrite: bool = True,
         closed_for: timedelta = _CLOSED,
     ) -> ErasureReport:
-        """Erase a thread: state, pending writes, events, search signatures, blobs, summaries, actions, texts of its audit.
+        """Erase a thread: state, events, search signatures, blobs, summaries, actions, the texts of its audit.
 
         Args:
             thread_id: the thread; a deleted one too, of which id and audit are left.
@@ -99,7 +99,10 @@ class Erasure(Face):
 
         Args:
             user: the owner; the connection's own if left out.
-            dry_run, force, rewrite, closed_for: as in `thread`.
+            dry_run: only say what would go.
+            force: as in `thread`.
+            rewrite: as in `thread`; once, after all of them.
+            closed_for: as in `thread`.
             progress: told (threads done, threads in all) after each.
 
         Raises:
@@ -168,7 +171,7 @@ class Erasure(Face):
         own = self._scope().user
         owner = own if user is None else user
         if not isinstance(owner, str) or not owner.strip():
-            msg = "say whose threads to erase: erasure.user(\"…\")"
+            msg = 'say whose threads to erase: erasure.user("…")'
             raise Misuse(msg)
         if own is not None and owner != own:
             msg = f"this connection is {own!r}'s and cannot erase threads of {owner!r}; connect without a user"
@@ -184,7 +187,8 @@ class Erasure(Face):
         closed_for: timedelta,
         progress: Progress | None,
     ) -> ErasureReport:
-        if not isinstance(closed_for, timedelta) or closed_for < timedelta(0):
+        given: object = closed_for  # checked for callers without a type checker
+        if not isinstance(given, timedelta) or given < timedelta(0):
             msg = f"closed_for={closed_for!r}: give a timedelta, such as timedelta(days=7), or timedelta(0)"
             raise Misuse(msg)
         done: list[Erased] = []

@@ -73,7 +73,11 @@ class Retention(Face):
         self._saver = saver
 
     def run(
-        self, policy: Policies, dry_run: bool = False, *, progress: Progress | None = None  # noqa: FBT001, FBT002 - as a worker calls it
+        self,
+        policy: Policies,
+        dry_run: bool = False,  # noqa: FBT001, FBT002 - as a worker calls it
+        *,
+        progress: Progress | None = None,
     ) -> RetentionReport:
         """Let go what the policies say, thread by thread, each in a transaction of its own.
 
@@ -105,7 +109,11 @@ class Retention(Face):
         return self.run(policy, dry_run=True, progress=progress)
 
     async def arun(
-        self, policy: Policies, dry_run: bool = False, *, progress: Progress | None = None  # noqa: FBT001, FBT002 - as a worker calls it
+        self,
+        policy: Policies,
+        dry_run: bool = False,  # noqa: FBT001, FBT002 - as a worker calls it
+        *,
+        progress: Progress | None = None,
     ) -> RetentionReport:
         """Async face of `run`, in a worker thread: it looks at everything."""
         return await asyncio.to_thread(self.run, policy, dry_run, progress=progress)

@@ -361,9 +361,7 @@ def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     return {"configurable": conf}
 
 
-def _listed(
-    scope: Scope, limit: int | None, after: str | None, *, deleted: bool, tag: str | None
-) -> Op[list[Thread]]:
+def _listed(scope: Scope, limit: int | None, after: str | None, *, deleted: bool, tag: str | None) -> Op[list[Thread]]:
     a_count("limit", limit, optional=True)
     a_text("after", after, optional=True)
     a_text("tag", tag, optional=True)

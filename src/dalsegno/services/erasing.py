@@ -28,7 +28,7 @@ from dalsegno.services import audit
 from dalsegno.services.forms import drop_unused
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.sound import sound
-from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, name_digest
+from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, name_digest, row_of_thread
 from dalsegno.services.traces import wipe
 
 __all__ = ["Erased", "due", "erase", "finished", "of_owner", "survey"]
@@ -96,9 +96,7 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
     salt, digest, until = yield from _closing(row, closed_for)
     yield (
         Step("thread_erase", {**row.key, "pseudonym": pseudonym, "now": row.now}),
-        Step(
-            "erasure_add", {**row.key, "at": row.now, "salt": salt, "digest": digest, "closed_until": until}
-        ),
+        Step("erasure_add", {**row.key, "at": row.now, "salt": salt, "digest": digest, "closed_until": until}),
         Step("erasures_forget", {"tenant": row.tenant, "now": row.now}),
     )
     return found
@@ -107,7 +105,7 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
 def _row(scope: Scope, name: str, statement: str) -> Op[ThreadRow | None]:
     """The thread's row, also a deleted one's; None when it has been erased."""
     rows = yield Step(statement, {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0], seal_key=scope.seal_key) if rows else None
+    row = row_of_thread(scope, name, rows)
     if row is None and (yield from erased_until(scope, name)) is not None:
         return None
     if row is None or (scope.user is not None and row.owner != scope.user):
@@ -172,7 +170,7 @@ def of_owner(scope: Scope, owner: str) -> Op[list[str]]:
 
 
 def due(scope: Scope) -> Op[list[int]]:
-    """Erased threads whose bytes the store has not rewritten yet; takes away what no thread of the tenant uses any more."""
+    """Erased threads whose bytes are not rewritten yet; takes away what no thread of the tenant uses any more."""
     threads = [thread for (thread,) in (yield Step("erasures_due", {"tenant": scope.tenant}))]
     if threads:
         yield from drop_unused(scope.tenant)

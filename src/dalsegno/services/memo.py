@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from itertools import chain, repeat
 from operator import attrgetter, eq, is_

@@ -7,8 +7,8 @@ Rules of this module:
   of a checkpoint that stays is rebuilt from.
 * The facts are read under the thread's lock, in the transaction that acts on them. So a run may be killed anywhere and
   run again, and two at once do no harm: the second finds nothing left to do.
-* What a plan says is read the same way, in one snapshot, and changes nothing. Its bytes are those of the bodies that go,
-  counted one by one; what the database needs around them is an estimate.
+* What a plan says is read the same way, in one snapshot, and changes nothing. Its bytes are those of the bodies that
+  go, counted one by one; what the database needs around them is an estimate.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.chain import framed
 from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
 from dalsegno.services.ids import pack_name
@@ -30,6 +30,7 @@ __all__ = [
     "find_thread",
     "lock_thread",
     "name_digest",
+    "row_of_thread",
     "save_thread",
 ]
 
@@ -89,6 +90,15 @@ class ThreadRow:
         return self.lease_until is not None and self.lease_until > self.now
 
 
+def row_of_thread(scope: Scope, name: str, rows: Rows) -> ThreadRow | None:
+    """The row that was found, if one was, for an operation that may write to the audit."""
+    if not rows:
+        return None
+    row = ThreadRow(scope.tenant, name, *rows[0])
+    row.seal_key = scope.seal_key
+    return row
+
+
 def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = None) -> Op[ThreadRow]:
     """Lock a thread for writing.
 
@@ -120,7 +130,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         clock = yield Step("now", {})
         yield Step("thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]})
         rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
-    row = ThreadRow(scope.tenant, name, *rows[0], seal_key=scope.seal_key) if rows else None
+    row = row_of_thread(scope, name, rows)
     if row is None or (scope.user is not None and row.owner != scope.user):
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)

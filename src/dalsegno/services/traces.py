@@ -52,7 +52,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "ds_threads": "the row stays as a tombstone: a pseudonym for the id, no owner, times and counters",
     "ds_blobs": "a blob goes when no other thread points to it",
     "ds_forms": "a form goes when no checkpoint uses it any more",
-    "ds_audit": "texts and their salts go; numbers, times, digests and hashes stay, and one row says that it was erased",
+    "ds_audit": "texts and their salts go; numbers, times, digests and hashes stay; one row says that it was erased",
     "ds_audit_heads": "numbers and hashes",
     "ds_audit_roots": "numbers and hashes",
     "ds_erasures": "the erasure itself: times, and while the id is kept closed its salted digest",

@@ -44,6 +44,7 @@ __all__ = [
 
 _COUNTERS = "counters_since_delta_snapshot"
 
+
 def names(scope: Scope) -> Op[list[str]]:
     """Ids of all threads, those written last first."""
     rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.user})
@@ -194,6 +195,7 @@ class _Entry:
 
 
 def checkpoint_table(row: ThreadRow) -> Op[dict[int, _Entry]]:
+    """Every checkpoint of a thread, by its number, as pruning sees it."""
     rows = yield Step("checkpoints_all", row.key)
     wanted = sorted({columns[5] for columns in rows if columns[5] is not None})
     metas: dict[int, Any] = {}
@@ -288,9 +290,7 @@ def freed(row: ThreadRow, gone: AbstractSet[int]) -> Op[tuple[int, int]]:
         for columns in (yield Step("checkpoints_all", row.key))
         if columns[0] in gone
     ]
-    writes = [
-        _size(path) + _size(body) for ckpt, _, path, body in (yield Step("writes_all", row.key)) if ckpt in gone
-    ]
+    writes = [_size(path) + _size(body) for ckpt, _, path, body in (yield Step("writes_all", row.key)) if ckpt in gone]
     alone = [size for digest, size in (yield Step("blobs_alone", row.key)) if bytes(digest) not in blobs]
     sizes = (*dead, *states, *writes, *alone)
     return len(sizes), sum(sizes)

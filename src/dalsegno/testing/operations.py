@@ -4,13 +4,13 @@ Rules of this module:
 
 * `prepare` makes one thread, `SONG`, with every kind of row: messages in two namespaces and on two branches, long and
   very long strings, a large object, pending writes, writes that came before their checkpoint, direct events, two runs,
-  actions that ended well and badly with their audit, tags. A second, `ETUDE`, has come to rest, so that it may be pruned.
+  actions that ended well and badly with their audit, tags. A second, `ETUDE`, has come to rest and may be pruned.
 * An `Operation` is one call of the public API on that thread, sync or async. It is the same call each time, ids and
   times included, so that what it leaves can be compared by `snapshots.snapshot`.
 * Whoever interrupts an operation at any of its points finds the thread as before or as after, and can repeat it.
   `again` says what the repetition of one that was done already comes to.
-* An operation of several transactions, such as an erasure, is for each thread one of them: what comes after it, and what
-  others are asked, changes nothing of the thread.
+* An operation of several transactions, such as an erasure, does to a thread what it does in one of them; the others
+  change nothing of that thread.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries, actions,
-  their audit, tags and blob references row by row, and the state of each checkpoint put together as a reader would. A deleted thread has
-  one too, and it shows whatever was left behind.
+* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries,
+  actions, their audit, tags and blob references row by row, and the state of each checkpoint put together as a reader
+  would. A deleted thread has one too, and it shows whatever was left behind.
 * It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
   clock, no order of keys. So two snapshots are equal exactly when the same was done.
 * It is plain data (JSON), so that it can be sent to another process.

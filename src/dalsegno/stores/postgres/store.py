@@ -132,8 +132,8 @@ class PostgresStore:
             if time.monotonic() > until:
                 pid, name = holders[0]
                 msg = (
-                    f"{self._shown}: a transaction from before is still open (process {pid}, {name or 'unnamed'}), so the "
-                    "old bytes are still there; end it"
+                    f"{self._shown}: a transaction from before is still open (process {pid}, {name or 'unnamed'}), "
+                    "so the old bytes are still there; end it"
                 )
                 raise errors.StoreUnavailable(
                     msg, step="then repeat ds.erasure.rewrite()", command="then repeat with `dalsegno erase --rewrite`"
