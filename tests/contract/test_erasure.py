@@ -491,6 +491,30 @@ def test_an_old_reader_is_named_and_the_erasure_is_finished_later(postgres_url: 
         assert not ds.erasure.rewrite()
 
 
+def test_a_role_that_may_not_rewrite_is_told_so(postgres_url: str, postgres_admin: Any):
+    """PostgreSQL only warns of a table that it skips; that is no reason to call it rewritten."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    with dalsegno.connect(postgres_url) as owner:
+        owner.journal.append("t", "note", "me", "hello")
+    role = f"clerk_{random.Random().randrange(10**9)}"
+    postgres_admin.execute(f"CREATE ROLE {role} LOGIN")
+    try:
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+        parts = urlsplit(postgres_url)
+        theirs = urlunsplit(parts._replace(netloc=f"{role}@{parts.netloc.rpartition('@')[2]}"))
+        with dalsegno.connect(theirs) as ds, pytest.raises(dalsegno.errors.StoreError, match="permission denied"):
+            ds.erasure.thread("t")
+        with dalsegno.connect(postgres_url) as owner:
+            assert owner.threads.list() == []
+            assert owner.erasure.rewrite()
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute(f"DROP OWNED BY {role}")
+        postgres_admin.execute(f"DROP ROLE {role}")
+
+
 def test_an_old_reader_of_a_file_too(sqlite_url: str, monkeypatch):
     from dalsegno.stores.sqlite import store
 

@@ -123,7 +123,16 @@ class PostgresStore:
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{_PATIENCE_SECONDS:.0f}s",))
             (horizon,) = connection.execute(statements["horizon"]).fetchone() or ("0",)
             self._outwait(connection, statements["holders"], str(horizon))
+            skipped: list[str] = []
+            connection.add_notice_handler(
+                lambda told: (
+                    skipped.append(str(told.message_primary)) if told.severity_nonlocalized == "WARNING" else None
+                )
+            )
             connection.execute(statements["vacuum"])
+        if skipped:  # the server only warns of a table that it leaves alone
+            msg = f"{self._shown}: {skipped[0]}; the old bytes may still be there. Ask the tables' owner to repeat it"
+            raise errors.StoreError(msg, step="with ds.erasure.rewrite()", command="with `dalsegno erase --rewrite`")
 
     def _outwait(self, connection: psycopg.Connection[Any], holders_sql: LiteralString, horizon: str) -> None:
         """Wait for transactions that may still see the rows that are gone: what they see is not taken out."""
