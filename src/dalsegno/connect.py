@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -222,14 +221,11 @@ class Dalsegno:
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
+        self.action = self.actions.action
+        """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
-
-    @property
-    def action(self) -> Callable[..., Any]:
-        """The decorator that makes a function's calls actions: `ds.actions.action`."""
-        return self.actions.action
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""
