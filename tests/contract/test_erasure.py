@@ -225,6 +225,22 @@ def disk(url: str, tmp_path: Path) -> Disk:
     return Disk(url, tmp_path)
 
 
+@pytest.fixture
+def careless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite as most places build it: what is deleted is not overwritten. Some builds do that by themselves."""
+    from dalsegno.stores.sqlite.store import SqliteStore
+
+    opened = SqliteStore._open
+
+    def leaving(store: SqliteStore) -> sqlite3.Connection:
+        connection = opened(store)
+        connection.execute("PRAGMA secure_delete = OFF")
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_open", leaving)
+
+
+@pytest.mark.usefixtures("careless")
 def test_no_byte_of_an_erased_thread_is_left_and_another_is_untouched(url: str, disk: Disk):
     hers, his = Words("Hers"), Words("His")
     her_id, his_id = hers("ThreadId"), his("ThreadId")
@@ -528,3 +544,32 @@ def test_an_old_reader_of_a_file_too(sqlite_url: str, monkeypatch):
                 ds.erasure.thread("t")
         assert ds.erasure.rewrite()
         assert not ds.erasure.rewrite()
+
+
+def test_wherever_it_was_broken_off_it_is_called_unfinished_until_the_files_are_rewritten():
+    from dalsegno.connect import open_store
+    from dalsegno.testing import FaultyStore, RaiseError, connect_over
+
+    def places() -> list[str]:
+        store = FaultyStore(open_store("memory://"))
+        ds = connect_over(store)
+        ds.journal.append("t", "note", "me", "hello")
+        store.arm()
+        ds.erasure.thread("t")
+        return [point.place for point in store.trail]
+
+    trail = places()
+    erased, rewritten = trail.index("after COMMIT") + 1, trail.index("after rewriting") + 1
+    recorded = len(trail)
+    assert erased < rewritten < recorded
+    for at in range(1, recorded + 1):
+        store = FaultyStore(open_store("memory://"))
+        with connect_over(store) as ds:
+            ds.journal.append("t", "note", "me", "hello")
+            store.arm(at, RaiseError(lambda: ZeroDivisionError("broken off")))
+            with pytest.raises(ZeroDivisionError):
+                ds.erasure.thread("t")
+            store.disarm()
+            assert bool(ds.threads.list()) == (at < erased), trail[at - 1]
+            assert ds.erasure.rewrite() == (erased <= at < recorded), trail[at - 1]
+            assert ds.erasure.thread("t").rewritten
