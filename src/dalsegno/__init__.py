@@ -15,6 +15,7 @@ from dalsegno.core.action_policy import ActionPolicy, Approval, Happened, NotHap
 from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.journal import Event, Kind, Undecoded
+from dalsegno.core.retention import RetentionPolicy, Thin
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
@@ -33,8 +34,10 @@ __all__ = [
     "Migration",
     "NotHappened",
     "Rename",
+    "RetentionPolicy",
     "StateSchema",
     "Summary",
+    "Thin",
     "Undecoded",
     "acompact",
     "afork",

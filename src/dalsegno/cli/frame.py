@@ -3,7 +3,8 @@
 Rules of this module:
 
 * The options for the store, the tenant, the user, JSON and debugging may stand before or after the command's name.
-* The environment is read here and nowhere else in the package: `DALSEGNO_STORE`, `DALSEGNO_TENANT`, `DALSEGNO_USER`.
+* The environment is read here and nowhere else in the package: `DALSEGNO_STORE`, `DALSEGNO_TENANT`, `DALSEGNO_USER`,
+  `DALSEGNO_AUDIT_KEY`.
 * A reading command never creates anything: a mistyped path is an error, not an empty database.
 * A command that a note proposes is whole: it repeats the options that were given, so that it can be copied.
 * An error of this package is one line on standard error and an exit code that names its family; so is a file that
@@ -111,7 +112,10 @@ class Frame:
             raise Misuse("no database named: give --store URL, such as sqlite:///agents.db, or set DALSEGNO_STORE.")
         if self.store.startswith("memory:"):
             raise Misuse(f"{self.store} lives and dies with one process; name a file or a server (--store).")
-        with connect(self.store, tenant=self.tenant or "default", user=self.user, create=create) as ds:
+        key = os.environ.get("DALSEGNO_AUDIT_KEY")
+        with connect(
+            self.store, tenant=self.tenant or "default", user=self.user, create=create, audit_key=key or None
+        ) as ds:
             if ds.scope().tenant == NOBODY:
                 msg = f"no tenant {ds.tenant!r} in this database; check the name (--tenant, or DALSEGNO_TENANT)."
                 raise Missing(msg)

@@ -338,6 +338,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         await self._arun(lambda scope: upkeep.delete_thread(scope, thread_name(thread_id)))
         self._memo.forget(thread_id)
 
+    def forget(self, thread_id: str) -> None:
+        """Drop what this process remembers of a thread; nothing stored is touched."""
+        self._memo.forget(thread_id)
+
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of some runs, in all threads; the journal keeps what happened.
 

@@ -3,10 +3,12 @@
 Rules of this module:
 
 * A form says how the states of a graph look, never what is in them: the names of channels and nodes, the triggers. So
-  it outlives the threads that used it.
+  it outlives the threads that used it. Only an erasure takes one away, when no other thread uses it, since a name may
+  be a person's.
 * A form is found by the digest of its text, in the transaction that uses it: a number that a process remembers may be
-  another form's by then, in a database that was restored or has failed over. Two writers that add the same one at the
-  same moment leave two, which is harmless; neither waits for the other.
+  another form's by then, in a database that was restored or has failed over. It is kept until the commit, so that no
+  erasure takes it in between.
+* Two writers that add the same one at the same moment leave two, which is harmless; neither waits for the other.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from functools import lru_cache
 from dalsegno.contracts import Op, Step
 from dalsegno.errors import Damaged
 
-__all__ = ["digest_of_form", "forms", "sound_form"]
+__all__ = ["digest_of_form", "drop_unused", "forms", "sound_form"]
 
 
 def digest_of_form(body: bytes) -> bytes:
@@ -54,3 +56,10 @@ def forms(tenant: int, bodies: Iterable[bytes], found: Mapping[bytes, int]) -> O
             ((number,),) = yield Step("form_add", {"tenant": tenant, "digest": digest, "body": body.decode()})
         numbers[body] = number
     return numbers
+
+
+def drop_unused(tenant: int) -> Op[None]:
+    """Delete forms that no checkpoint of the tenant uses; locked first, so that one that is being used stays."""
+    for (number,) in (yield Step("forms_unused", {"tenant": tenant})):
+        named = {"tenant": tenant, "form": number}
+        yield (Step("form_lock", named), Step("form_drop", named))

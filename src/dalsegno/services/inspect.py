@@ -63,6 +63,7 @@ class Thread:
         checkpoints: how many are stored, over all namespaces.
         deleted: whether only the tombstone is left.
         leased_to: who runs it now, if anyone.
+        tags: its tags, sorted.
     """
 
     thread_id: str
@@ -73,6 +74,7 @@ class Thread:
     checkpoints: int
     deleted: bool
     leased_to: str | None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +108,9 @@ class Verdict:
 
 
 def list_threads(
-    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False
+    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False, tag: str | None = None
 ) -> Op[list[Thread]]:
-    """Threads by id, those after `after`."""
+    """Threads by id, those after `after`; only those with a tag, if one is given."""
     rows = yield Step(
         "threads_page",
         {
@@ -117,6 +119,7 @@ def list_threads(
             "after": None if after is None else pack_name(after),
             "limit": 2**62 if limit is None else limit,
             "deleted": deleted,
+            "tag": None if tag is None else pack_name(tag),
         },
     )
     clock = yield Step("now", {})
@@ -155,7 +158,7 @@ def thread_bytes(scope: Scope, name: str) -> Op[int]:
 
 
 def _thread(columns: tuple[Any, ...], now: int) -> Thread:
-    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints = columns
+    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags = columns
     return Thread(
         thread_id=unpack_name(name),
         owner=owner,
@@ -165,6 +168,7 @@ def _thread(columns: tuple[Any, ...], now: int) -> Thread:
         checkpoints=checkpoints,
         deleted=deleted_at is not None,
         leased_to=holder if until is not None and until > now else None,
+        tags=tuple(sorted(map(unpack_name, orjson.loads(tags)))),
     )
 
 

@@ -46,10 +46,13 @@ WHERE tenant = :tenant AND thread = :thread;
 -- name: threads_page
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:deleted OR t.deleted_at IS NULL)
   AND (:after IS NULL OR t.name > :after)
+  AND (:tag IS NULL OR EXISTS (
+    SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = :tag))
 ORDER BY t.name
 LIMIT :limit;
 
@@ -378,8 +381,7 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
        a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
-WHERE a.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:thread IS NULL OR t.name = :thread)
-  AND (:state IS NULL OR a.state = :state)
+WHERE a.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:state IS NULL OR a.state = :state)
 ORDER BY a.created_at, a.key
 LIMIT :limit;
 
@@ -390,12 +392,15 @@ VALUES (:tenant, :thread, :seq, :at, :digest, :hash, :body);
 -- name: audit_head
 SELECT seq, hash FROM ds_audit_heads WHERE tenant = :tenant AND thread = :thread;
 
+-- name: audit_head_add
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link, seal)
+VALUES (:tenant, :thread, :seq, :hash, :place, :link, :seal);
+
 -- name: audit_head_save
-INSERT INTO ds_audit_heads (tenant, thread, seq, hash) VALUES (:tenant, :thread, :seq, :hash)
-ON CONFLICT (tenant, thread) DO UPDATE SET seq = excluded.seq, hash = excluded.hash;
+UPDATE ds_audit_heads SET seq = :seq, hash = :hash, seal = :seal WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_heads
-SELECT thread, seq, hash FROM ds_audit_heads WHERE tenant = :tenant ORDER BY thread;
+SELECT thread, seq, hash, place, link, seal FROM ds_audit_heads WHERE tenant = :tenant ORDER BY place, thread;
 
 -- name: audit_page
 SELECT thread, seq, at, body, digest, hash FROM ds_audit
@@ -476,7 +481,8 @@ WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
 -- name: thread_one
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = :tenant AND t.name = :name;
 
@@ -491,6 +497,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
   WHERE t.tenant = :tenant AND t.deleted_at IS NOT NULL AND (:owner IS NULL OR t.owner = :owner)
@@ -500,3 +507,168 @@ WHERE g.found > 0;
 -- name: blobs_unused
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
+
+-- name: actions_of
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_threads t
+JOIN ds_actions a ON a.tenant = t.tenant AND a.thread = t.thread
+WHERE t.tenant = :tenant AND t.name = :thread AND (:owner IS NULL OR t.owner = :owner)
+  AND (:state IS NULL OR a.state = :state)
+ORDER BY a.created_at, a.key
+LIMIT :limit;
+
+-- name: actions_open
+SELECT state, lease_until FROM ds_actions
+WHERE tenant = :tenant AND thread = :thread AND state NOT IN ('succeeded', 'failed');
+
+-- name: tag_add
+INSERT INTO ds_tags (tenant, thread, tag) VALUES (:tenant, :thread, :tag) ON CONFLICT DO NOTHING;
+
+-- name: tag_drop
+DELETE FROM ds_tags WHERE tenant = :tenant AND thread = :thread AND tag = :tag;
+
+-- name: tags_of
+SELECT tag FROM ds_tags WHERE tenant = :tenant AND thread = :thread ORDER BY tag;
+
+-- name: wipe_tags
+DELETE FROM ds_tags WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_tags
+INSERT INTO ds_tags (tenant, thread, tag) SELECT tenant, :to, tag FROM ds_tags WHERE tenant = :tenant AND thread = :thread;
+
+-- name: retention_page
+SELECT t.name FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL
+  AND (:after IS NULL OR t.name > :after)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: retention_count
+SELECT count(*) FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL;
+
+-- name: thread_used
+SELECT updated_at FROM ds_threads WHERE tenant = :tenant AND thread = :thread;
+
+-- name: head_writes
+SELECT count(*) FROM ds_namespaces n
+JOIN ds_writes w ON w.tenant = n.tenant AND w.thread = n.thread AND w.ckpt = n.head
+WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
+
+-- name: checkpoint_facts
+SELECT ckpt, ns, id, branch, created_at, state IS NOT NULL FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt;
+
+-- name: blobs_alone
+SELECT r.digest, length(CAST(b.body AS BLOB)) FROM ds_blob_refs r
+JOIN ds_blobs b ON b.tenant = r.tenant AND b.digest = r.digest
+WHERE r.tenant = :tenant AND r.thread = :thread
+  AND NOT EXISTS (SELECT 1 FROM ds_blob_refs o
+                  WHERE o.tenant = r.tenant AND o.digest = r.digest AND o.thread <> r.thread);
+
+-- name: thread_sizes
+SELECT 'ds_items', count(*), coalesce(sum(length(CAST(body AS BLOB)) + coalesce(length(digest), 0)), 0)
+FROM ds_items WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_checkpoints', count(*),
+       coalesce(sum(coalesce(length(CAST(state AS BLOB)), 0) + coalesce(length(CAST(frame AS BLOB)), 0)), 0)
+FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_writes', count(*), coalesce(sum(length(CAST(body AS BLOB)) + length(CAST(path AS BLOB))), 0)
+FROM ds_writes WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_events', count(*), coalesce(sum(length(terms) + length(CAST(author AS BLOB))), 0)
+FROM ds_events WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_summaries', count(*),
+       coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
+FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_actions', count(*),
+       coalesce(sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(recipient AS BLOB)), 0)
+                    + coalesce(length(CAST(result AS BLOB)), 0) + coalesce(length(CAST(error AS BLOB)), 0)
+                    + coalesce(length(CAST(approval AS BLOB)), 0)), 0)
+FROM ds_actions WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_namespaces', count(*), coalesce(sum(length(CAST(name AS BLOB))), 0)
+FROM ds_namespaces WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_branches', count(*), 0 FROM ds_branches WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_tags', count(*), coalesce(sum(length(CAST(tag AS BLOB))), 0)
+FROM ds_tags WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_blob_refs', count(*), coalesce(sum(length(digest)), 0)
+FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_size
+SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM ds_audit
+WHERE tenant = :tenant AND thread = :thread AND body IS NOT NULL;
+
+-- name: audit_erase
+UPDATE ds_audit SET body = NULL WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_all
+SELECT seq, body FROM ds_audit WHERE tenant = :tenant AND thread = :thread ORDER BY seq;
+
+-- name: audit_root_begin
+INSERT INTO ds_audit_roots (tenant, chains, hash) VALUES (:tenant, 0, NULL) ON CONFLICT DO NOTHING;
+
+-- name: audit_root_lock
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
+
+-- name: audit_root
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
+
+-- name: audit_root_save
+UPDATE ds_audit_roots SET chains = :chains, hash = :hash, seal = :seal WHERE tenant = :tenant;
+
+-- name: forms_unused
+SELECT form FROM ds_forms WHERE tenant = :tenant
+EXCEPT
+SELECT shape FROM ds_checkpoints WHERE tenant = :tenant
+EXCEPT
+SELECT graph FROM ds_checkpoints WHERE tenant = :tenant;
+
+-- name: form_lock
+SELECT form FROM ds_forms WHERE tenant = :tenant AND form = :form;
+
+-- name: form_drop
+DELETE FROM ds_forms WHERE tenant = :tenant AND form = :form
+  AND NOT EXISTS (SELECT 1 FROM ds_checkpoints c WHERE c.tenant = :tenant AND (c.shape = :form OR c.graph = :form));
+
+-- name: thread_erase
+UPDATE ds_threads
+SET name = :pseudonym, owner = NULL, deleted_at = coalesce(deleted_at, :now), updated_at = :now, wiped = events,
+    lease_holder = NULL, lease_until = NULL
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: owned_threads
+SELECT name FROM ds_threads WHERE tenant = :tenant AND owner = :owner ORDER BY name;
+
+-- name: erasure_add
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
+VALUES (:tenant, :thread, :at, :salt, :digest, :closed_until, NULL);
+
+-- name: erasure_of
+SELECT at FROM ds_erasures WHERE tenant = :tenant AND thread = :thread;
+
+-- name: erasures_due
+SELECT thread FROM ds_erasures WHERE tenant = :tenant AND rewritten_at IS NULL ORDER BY thread;
+
+-- name: erasure_rewritten
+UPDATE ds_erasures SET rewritten_at = :at WHERE tenant = :tenant AND thread = :thread;
+
+-- name: erasure_salts
+SELECT DISTINCT salt FROM ds_erasures WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until > :now;
+
+-- name: erasure_find
+SELECT thread, closed_until FROM ds_erasures WHERE tenant = :tenant AND digest = :digest AND closed_until > :now;
+
+-- name: erasure_release
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = :tenant AND digest = :digest;
+
+-- name: erasures_forget
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until <= :now;

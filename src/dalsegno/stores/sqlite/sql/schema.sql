@@ -200,8 +200,40 @@ CREATE TABLE ds_audit_heads (
   thread INTEGER NOT NULL,
   seq    INTEGER NOT NULL,
   hash   BLOB    NOT NULL,
+  place  INTEGER NOT NULL,
+  link   BLOB    NOT NULL,
+  seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
+
+CREATE TABLE ds_audit_roots (
+  tenant INTEGER PRIMARY KEY,
+  chains INTEGER NOT NULL,
+  hash   BLOB,
+  seal   BLOB
+);
+
+CREATE TABLE ds_tags (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  tag    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, tag)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_tags_tag ON ds_tags (tenant, tag);
+
+CREATE TABLE ds_erasures (
+  tenant       INTEGER NOT NULL,
+  thread       INTEGER NOT NULL,
+  at           INTEGER NOT NULL,
+  salt         BLOB,
+  digest       BLOB,
+  closed_until INTEGER,
+  rewritten_at INTEGER,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_erasures_digest ON ds_erasures (tenant, digest) WHERE digest IS NOT NULL;
 
 -- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
 CREATE VIEW graph_checkpoints AS
