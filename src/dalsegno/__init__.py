@@ -19,6 +19,7 @@ from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
+from dalsegno.langgraph.worker import Told, Upkeep, Worker
 
 __all__ = [
     "ActionPolicy",
@@ -35,7 +36,10 @@ __all__ = [
     "Rename",
     "StateSchema",
     "Summary",
+    "Told",
     "Undecoded",
+    "Upkeep",
+    "Worker",
     "acompact",
     "afork",
     "aresume",

@@ -31,7 +31,7 @@ from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
-from dalsegno.langgraph.pending import TASKS
+from dalsegno.langgraph.pending import TASKS, pending_nodes
 from dalsegno.langgraph.said import has_messages, said_of
 from dalsegno.langgraph.steps import Written
 from dalsegno.langgraph.types import storable
@@ -125,6 +125,7 @@ class Requests:
                 work.add(name, value, is_new=compare or name in new_versions)
             work.settle()
         plan = work.plan
+        graph = graph_of(loop) if loop is not None else None
         request = Put(
             thread=thread,
             place=Placement(
@@ -142,10 +143,11 @@ class Requests:
             step=step,
             run=run,
             meta=lift(codec.encode(rest, "metadata"), plan) if rest and rest != {"parents": {}} else None,
-            graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
+            graph=None if graph is None else orjson.dumps(graph),
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
             forms=self._memo.forms(),
+            waits=bool(pending_nodes(checkpoint, graph)) if ns == "" else None,
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks

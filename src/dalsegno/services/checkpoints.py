@@ -22,16 +22,19 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
 from dalsegno.core.split import Split
+from dalsegno.core.standing import Standing
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of
 from dalsegno.services.forms import forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
-from dalsegno.services.placing import Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import QUESTION, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
+from dalsegno.services.writes import listed
 
 __all__ = ["Appended", "Put", "PutDone", "Unchanged", "Value", "Whole", "put"]
 
@@ -96,6 +99,7 @@ class Put:
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
         forms: numbers of forms that are known to be stored.
+        waits: whether the root graph has steps to run after it; None for a subgraph's.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
     """
@@ -114,6 +118,7 @@ class Put:
     fence: int | None
     forms: Mapping[bytes, int] = field(default_factory=dict)
     elsewhere: AbstractSet[str] = frozenset()
+    waits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +175,33 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    over = tuple(taken_over(row, request.fence))
+    is_head = head is None or ckpt >= head
+    if is_head and request.waits is not None:
+        row.stands = yield from _standing(row, own, waits=request.waits)
     yield (
+        *over,
         *moves,
         *store_items(row, split),
         Step("checkpoint_add", {**row.key, **columns}),
-        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if head is None or ckpt >= head else []),
+        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
     return PutDone(row.thread, ckpt, state, numbers)
+
+
+def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
+    """Where the run stands at its new head; a question may have been written before its checkpoint."""
+    if not waits:
+        return Standing.CLOSED
+    if own is None or row.stands != Standing.ASKED:
+        return Standing.OPEN
+    rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
+    asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
+    return Standing.ASKED if asked else Standing.OPEN
 
 
 def _prepare(

@@ -29,6 +29,7 @@ CREATE TABLE ds_threads (
   fence        integer NOT NULL DEFAULT 0,
   lease_holder text,
   lease_until  bigint,
+  stands       smallint NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant, thread),
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
@@ -204,6 +205,24 @@ CREATE TABLE ds_audit_heads (
   hash   bytea   NOT NULL,
   PRIMARY KEY (tenant, thread)
 );
+
+CREATE TABLE ds_runs (
+  tenant      integer NOT NULL,
+  thread      bigint  NOT NULL,
+  attempts    integer NOT NULL,
+  failures    integer NOT NULL,
+  fingerprint bytea,
+  error       text,
+  place       text,
+  failed_at   bigint,
+  parked_at   bigint,
+  due         bigint,
+  PRIMARY KEY (tenant, thread)
+);
+
+CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands > 0;
+CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
 CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb
