@@ -1,9 +1,9 @@
 """Workers on one database, killed at random while their runs act on an outside world; then everything is counted.
 
 Processes (see `bench.workers_work`) start runs under a lease and go on with those of processes that died. Every moment
-one of them is killed with SIGKILL and another takes its place. In the end a few are left alone until every run has
-finished. Each step of each turn must have had exactly one effect, which is also what the thread's state says; no run may
-be parked; a check finds nothing, and the audit's chains hold. The exit code is the verdict.
+one of them is killed with SIGKILL and another takes its place. In the end they are left alone until every run has
+finished. Each step of each turn must have had exactly one effect, which is also what the thread's state says; no run
+may be parked; a check finds nothing, and the audit's chains hold. The exit code is the verdict.
 
     python -m bench.workers --seconds 120 --threads 200 --workers 4
 """
