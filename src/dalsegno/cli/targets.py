@@ -61,7 +61,7 @@ def graph_of(name: str, found: Any, ds: dalsegno.Dalsegno) -> Any:
     Raises:
         Misuse: it makes none.
     """
-    if isinstance(found, (Pregel, StateGraph)) or not callable(found):
+    if isinstance(found, (Pregel, StateGraph, type)) or not callable(found):
         return found
     if inspect.iscoroutinefunction(found):
         msg = f"{name} is a coroutine function; let a plain function make the graph"
