@@ -19,7 +19,11 @@ from typing_extensions import TypedDict
 
 import dalsegno
 from dalsegno import Told, Upkeep, Worker
+from dalsegno.contracts import Step
 from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, Refused, ThreadDeleted, ThreadNotFound
+from dalsegno.services.orphans import DEATHS, take
+from dalsegno.services.run_rows import load_run, save_run
+from dalsegno.services.runs import hand_over
 from dalsegno.testing import snapshot
 
 LONG, SHORT, NOW = timedelta(seconds=60), timedelta(milliseconds=80), timedelta(microseconds=1)
@@ -316,8 +320,6 @@ def test_a_run_that_fails_in_the_same_way_is_parked_with_its_error(ds, trip):
 
 def due(ds: Any) -> None:
     """Let the time of every next attempt come."""
-    connection = ds.store_backend
-    from dalsegno.contracts import Step
 
     def op() -> Any:
         clock = yield Step("now", {})
@@ -325,13 +327,12 @@ def due(ds: Any) -> None:
         for name, *_ in rows:
             locked = yield Step("thread_lock", {"tenant": ds.scope().tenant, "name": name})
             key = {"tenant": ds.scope().tenant, "thread": locked[0][0]}
-            found = yield Step("run_find", key)
-            if found and found[0][-1] is not None:
-                names = ("attempts", "failures", "fingerprint", "error", "place", "failed_at", "parked_at")
-                row = dict(zip(names, found[0], strict=False))
-                yield Step("run_save", {**key, **row, "due": clock[0][0]})
+            found = yield from load_run(key)
+            if found.due is not None:
+                found.due = clock[0][0]
+                yield save_run(key, found)
 
-    connection.run(op, write=True)
+    ds.store_backend.run(op, write=True)
 
 
 def test_another_failure_begins_to_count_anew_but_not_for_ever(ds, trip):
@@ -380,6 +381,50 @@ def test_what_cannot_end_otherwise_is_parked_at_once(ds, trip, what):
     assert (told.what, told.attempts) == ("parked", 1)
     error = ds.runs.get("t").error
     assert error.startswith({"graph": "GraphChanged: ", "value": "NotSerializable: ", "refused": "Refused: "}[what])
+
+
+def test_a_run_that_kills_its_process_again_and_again_is_parked(ds, trip):
+    trip.leave("t")
+    for _ in range(DEATHS):
+        taken = ds.store_backend.run(lambda: take(ds.scope(), "w", LONG, 1, None), write=True)
+        assert [each.thread_id for each in taken] == ["t"]
+        ds.store_backend.run(lambda token=taken[0].token: hand_over(ds.scope(), "t", token), write=True)
+    assert worked(ds, trip.graph) == []
+    found = ds.runs.get("t")
+    assert (found.status, found.attempts) == ("parked", DEATHS)
+    assert "died 10 times in a row" in found.error
+    ds.runs.unpark("t")
+    assert words(worked(ds, trip.graph)) == [("took", "t"), ("finished", "t")]
+    assert ds.runs.get("t").error is None
+
+
+def test_a_run_that_comes_forward_may_lose_any_number_of_processes(ds, trip):
+    trip.leave("t")
+    for _ in range(2 * DEATHS):
+        (taken,) = ds.store_backend.run(lambda: take(ds.scope(), "w", LONG, 1, None), write=True)
+        config = {"configurable": {"thread_id": "t", "dalsegno_fence": taken.token}}
+        trip.graph.update_state(config, {"log": []}, as_node="a")
+        ds.store_backend.run(lambda token=taken.token: hand_over(ds.scope(), "t", token), write=True)
+    assert words(worked(ds, trip.graph)) == [("took", "t"), ("finished", "t")]
+
+
+@pytest.mark.parametrize("leased", [True, False])
+def test_whoever_takes_a_dead_workers_run_over_has_none_of_its_failures(ds, trip, leased):
+    trip.leave("t")
+    trip.faults["b"] = ValueError("no")
+    assert worked(ds, trip.graph, backoff=LONG)[-1].what == "failed"
+    due(ds)
+    (taken,) = ds.store_backend.run(lambda: take(ds.scope(), "w", LONG, 1, None), write=True)
+    ds.store_backend.run(lambda: hand_over(ds.scope(), "t", taken.token), write=True)
+    assert ds.runs.get("t").attempts == 1
+    trip.faults.clear()
+    if leased:
+        with ds.runs.lease("t", LONG) as lease:
+            dalsegno.resume(trip.graph, "t", config=lease.config)
+    else:
+        dalsegno.resume(trip.graph, "t")
+    found = ds.runs.get("t")
+    assert (found.status, found.attempts, found.error) == ("finished", 0, None)
 
 
 def parked(ds: Any, trip: Trip, thread: str = "t") -> None:
@@ -449,6 +494,20 @@ def test_parking_goes_with_its_thread_and_not_with_a_copy(ds, trip, execute):
     assert ds.threads.check().clean
     ds.threads.reopen("t")
     assert status(ds, "t") == "finished"
+
+
+def test_a_check_finds_a_run_that_would_never_be_tried_again(ds, trip, execute):
+    trip.leave("t")
+    trip.faults["b"] = ValueError("no")
+    worked(ds, trip.graph, backoff=LONG)
+    assert ds.threads.check().clean
+    for damage, what in (
+        ("UPDATE ds_runs SET due = NULL", "when the next attempt is due"),
+        ("DELETE FROM ds_runs", "how it failed, since it is retry"),
+        ("UPDATE ds_threads SET stands = 9", "a known standing"),
+    ):
+        execute(damage)
+        assert [finding.expected for finding in ds.threads.check().findings] == [what]
 
 
 def test_dropping_the_checkpoints_of_a_run_says_anew_where_it_stands(ds, trip):

@@ -10,7 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,7 @@ from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.threads_row import Scope, lock_thread
 
-__all__ = ["Run", "get_run", "list_runs", "unpark"]
+__all__ = ["Run", "RunRow", "get_run", "list_runs", "load_run", "save_run", "unpark"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,41 @@ class Run:
     failed_at: datetime | None
     parked_at: datetime | None
     retry_at: datetime | None
+
+
+@dataclass(slots=True)
+class RunRow:
+    """One row of `ds_runs`, its fields in the order of `run_find`.
+
+    Attributes:
+        attempts: equal failures in a row.
+        failures: failures in a row, of whatever kind.
+        deaths: how often in a row a worker's process died before the next checkpoint.
+        taken_at: the thread's last checkpoint number when a worker took it over.
+        due: when a worker may take it.
+    """
+
+    attempts: int = 0
+    failures: int = 0
+    deaths: int = 0
+    taken_at: int = 0
+    fingerprint: bytes | None = None
+    error: str | None = None
+    place: str | None = None
+    failed_at: int | None = None
+    parked_at: int | None = None
+    due: int | None = None
+
+
+def load_run(key: Mapping[str, int]) -> Op[RunRow]:
+    """The row of a thread, or an empty one."""
+    rows = yield Step("run_find", key)
+    return RunRow(*rows[0]) if rows else RunRow()
+
+
+def save_run(key: Mapping[str, int], row: RunRow) -> Step:
+    """The step that writes a row."""
+    return Step("run_save", {**key, **{name: getattr(row, name) for name in RunRow.__slots__}})
 
 
 def get_run(scope: Scope, name: str) -> Op[Run]:
@@ -118,18 +153,10 @@ def unpark(scope: Scope, name: str) -> Op[None]:
         word = status_of(row.stands, row.lease_until, row.now)
         msg = f"thread {name!r} is {word}, not parked; nothing was changed"
         raise Refused(msg, step="ds.runs.list(status='parked') shows what is", command="`dalsegno runs` shows them")
-    found = yield Step("run_find", row.key)
-    _, _, _, error, place, failed_at, _, _ = found[0] if found else (0, 0, None, None, None, None, None, None)
-    yield (
-        Step(
-            "run_save",
-            {
-                **row.key, "attempts": 0, "failures": 0, "fingerprint": None, "error": error, "place": place,
-                "failed_at": failed_at, "parked_at": None, "due": row.now,
-            },
-        ),
-        Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}),
-    )  # fmt: skip
+    found = yield from load_run(row.key)
+    found.attempts = found.failures = found.deaths = 0
+    found.fingerprint, found.parked_at, found.due = None, None, row.now
+    yield (save_run(row.key, found), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}))
 
 
 def _run(columns: tuple[Any, ...], now: int) -> Run:

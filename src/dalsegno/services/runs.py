@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.standing import Standing
 from dalsegno.errors import LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
 from dalsegno.services.threads_row import Scope, lock_thread
 
@@ -29,6 +30,8 @@ def acquire(scope: Scope, name: str, holder: str, ttl: timedelta) -> Op[int]:
     length = micros(ttl)
     row = yield from lock_thread(scope, name, create=True)
     fence = row.fence + 1
+    if row.lease_until is not None and row.stands not in (Standing.RETRY, Standing.PARKED):
+        yield Step("wipe_runs", row.key)  # what workers found out about a run that is someone else's now
     yield Step("thread_lease", {**row.key, "fence": fence, "holder": holder, "until": row.now + length})
     return fence
 

@@ -31,6 +31,7 @@ def taken_over(row: ThreadRow, fence: int | None) -> Iterator[Step]:
         row.stands = Standing.OPEN
         yield Step("wipe_runs", row.key)
     if fence is None and row.lease_until is not None:
+        yield Step("wipe_runs", row.key)
         yield Step("thread_lease", {**row.key, "fence": row.fence, "holder": None, "until": None})
 
 

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries, actions
-  and blob references row by row, and the state of each checkpoint put together as a reader would. A deleted thread has
-  one too, and it shows whatever was left behind.
+* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries,
+  actions, how its run failed and blob references row by row, and the state of each checkpoint put together as a reader
+  would. A deleted thread has one too, and it shows whatever was left behind.
 * It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
   clock, no order of keys. So two snapshots are equal exactly when the same was done.
 * It is plain data (JSON), so that it can be sent to another process.
@@ -32,7 +32,7 @@ __all__ = ["Snapshot", "differences", "snapshot"]
 Snapshot: TypeAlias = dict[str, Any]
 """Tables by name: each a list of rows, `row` the thread's own, `states` the states by checkpoint number."""
 
-_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence")
+_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "stands")
 
 
 def snapshot(ds: Dalsegno, thread_id: str) -> Snapshot | None:
@@ -95,6 +95,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
             [(*columns[:5], *columns[6:]) for columns in (yield Step("summaries_all", row.key))], parsed=(6, 7, 8)
         ),
         "actions": _plain([(*columns[1:12], *columns[15:17]) for columns in acted], parsed=(5, 6, 11, 12)),
+        "runs": _plain([(*columns[:7],) for columns in (yield Step("run_find", row.key))]),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
     states = {columns[0]: read_state(columns[9], columns[-1]) for columns in checkpoints if columns[9] is not None}

@@ -527,43 +527,44 @@ UPDATE ds_threads SET stands = %(stands)s WHERE tenant = %(tenant)s AND thread =
 
 -- name: runs_due
 -- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
-SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at
-FROM ds_threads t
-WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = %(tenant)s AND d.lease_until <= %(now)s AND (%(owner)s::text IS NULL OR d.owner = %(owner)s)
+    ORDER BY d.lease_until LIMIT %(reach)s
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = %(tenant)s AND r.due <= %(now)s
+    ORDER BY r.due LIMIT %(reach)s
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = %(tenant)s AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= %(idle)s::bigint
+      AND (%(owner)s::text IS NULL OR i.owner = %(owner)s)
+    ORDER BY i.name LIMIT %(reach)s
+  ) c3
+) c
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
   AND (t.lease_until IS NULL OR t.lease_until <= %(now)s)
-  AND t.thread IN (
-    SELECT thread FROM (
-      SELECT d.thread FROM ds_threads d
-      WHERE d.tenant = %(tenant)s AND d.lease_until <= %(now)s AND (%(owner)s::text IS NULL OR d.owner = %(owner)s)
-      ORDER BY d.lease_until LIMIT %(reach)s
-    ) x
-    UNION ALL
-    SELECT thread FROM (
-      SELECT r.thread FROM ds_runs r
-      WHERE r.tenant = %(tenant)s AND r.due <= %(now)s
-      ORDER BY r.due LIMIT %(reach)s
-    ) x
-    UNION ALL
-    SELECT thread FROM (
-      SELECT i.thread FROM ds_threads i
-      WHERE i.tenant = %(tenant)s AND i.stands = 1 AND i.stands > 0 AND i.lease_until IS NULL AND i.updated_at <= %(idle)s::bigint
-        AND (%(owner)s::text IS NULL OR i.owner = %(owner)s)
-      ORDER BY i.name LIMIT %(reach)s
-    ) x
-  )
 ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
 LIMIT %(limit)s
 FOR UPDATE OF t SKIP LOCKED;
 
 -- name: run_find
-SELECT attempts, failures, fingerprint, error, place, failed_at, parked_at, due
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
 FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: run_save
-INSERT INTO ds_runs (tenant, thread, attempts, failures, fingerprint, error, place, failed_at, parked_at, due)
-VALUES (%(tenant)s, %(thread)s, %(attempts)s, %(failures)s, %(fingerprint)s, %(error)s, %(place)s, %(failed_at)s, %(parked_at)s, %(due)s)
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (%(tenant)s, %(thread)s, %(attempts)s, %(failures)s, %(deaths)s, %(taken_at)s, %(fingerprint)s, %(error)s, %(place)s, %(failed_at)s, %(parked_at)s, %(due)s)
 ON CONFLICT (tenant, thread) DO UPDATE
-SET attempts = excluded.attempts, failures = excluded.failures, fingerprint = excluded.fingerprint,
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
     error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
     due = excluded.due;
 
@@ -626,7 +627,7 @@ SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r
 FROM ds_threads t
 LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
 WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
-  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = %(stands)s AND t.stands > 0
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = %(stands)s AND t.stands <> 0
   AND (t.lease_until IS NULL OR (t.lease_until <= %(now)s AND t.stands > 1))
 ORDER BY t.name
 LIMIT %(limit)s;

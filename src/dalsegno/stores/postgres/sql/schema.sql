@@ -211,6 +211,8 @@ CREATE TABLE ds_runs (
   thread      bigint  NOT NULL,
   attempts    integer NOT NULL,
   failures    integer NOT NULL,
+  deaths      integer NOT NULL,
+  taken_at    integer NOT NULL,
   fingerprint bytea,
   error       text,
   place       text,
@@ -221,7 +223,7 @@ CREATE TABLE ds_runs (
 );
 
 CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
-CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands > 0;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
 CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".

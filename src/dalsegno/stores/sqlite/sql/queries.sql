@@ -509,42 +509,43 @@ UPDATE ds_threads SET stands = :stands WHERE tenant = :tenant AND thread = :thre
 
 -- name: runs_due
 -- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
-SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at
-FROM ds_threads t
-WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = :tenant AND d.lease_until <= :now AND (:owner IS NULL OR d.owner = :owner)
+    ORDER BY d.lease_until LIMIT :reach
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = :tenant AND r.due <= :now
+    ORDER BY r.due LIMIT :reach
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = :tenant AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= :idle
+      AND (:owner IS NULL OR i.owner = :owner)
+    ORDER BY i.name LIMIT :reach
+  ) c3
+) c
+CROSS JOIN ds_threads t ON t.tenant = :tenant AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
   AND (t.lease_until IS NULL OR t.lease_until <= :now)
-  AND t.thread IN (
-    SELECT thread FROM (
-      SELECT d.thread FROM ds_threads d
-      WHERE d.tenant = :tenant AND d.lease_until <= :now AND (:owner IS NULL OR d.owner = :owner)
-      ORDER BY d.lease_until LIMIT :reach
-    ) x
-    UNION ALL
-    SELECT thread FROM (
-      SELECT r.thread FROM ds_runs r
-      WHERE r.tenant = :tenant AND r.due <= :now
-      ORDER BY r.due LIMIT :reach
-    ) x
-    UNION ALL
-    SELECT thread FROM (
-      SELECT i.thread FROM ds_threads i
-      WHERE i.tenant = :tenant AND i.stands = 1 AND i.stands > 0 AND i.lease_until IS NULL AND i.updated_at <= :idle
-        AND (:owner IS NULL OR i.owner = :owner)
-      ORDER BY i.name LIMIT :reach
-    ) x
-  )
 ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
 LIMIT :limit;
 
 -- name: run_find
-SELECT attempts, failures, fingerprint, error, place, failed_at, parked_at, due
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
 FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
 
 -- name: run_save
-INSERT INTO ds_runs (tenant, thread, attempts, failures, fingerprint, error, place, failed_at, parked_at, due)
-VALUES (:tenant, :thread, :attempts, :failures, :fingerprint, :error, :place, :failed_at, :parked_at, :due)
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (:tenant, :thread, :attempts, :failures, :deaths, :taken_at, :fingerprint, :error, :place, :failed_at, :parked_at, :due)
 ON CONFLICT (tenant, thread) DO UPDATE
-SET attempts = excluded.attempts, failures = excluded.failures, fingerprint = excluded.fingerprint,
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
     error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
     due = excluded.due;
 
@@ -607,7 +608,7 @@ SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r
 FROM ds_threads t
 LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
 WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
-  AND (:after IS NULL OR t.name > :after) AND t.stands = :stands AND t.stands > 0
+  AND (:after IS NULL OR t.name > :after) AND t.stands = :stands AND t.stands <> 0
   AND (t.lease_until IS NULL OR (t.lease_until <= :now AND t.stands > 1))
 ORDER BY t.name
 LIMIT :limit;

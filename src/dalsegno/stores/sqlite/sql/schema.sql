@@ -209,6 +209,8 @@ CREATE TABLE ds_runs (
   thread      INTEGER NOT NULL,
   attempts    INTEGER NOT NULL,
   failures    INTEGER NOT NULL,
+  deaths      INTEGER NOT NULL,
+  taken_at    INTEGER NOT NULL,
   fingerprint BLOB,
   error       TEXT,
   place       TEXT,
@@ -219,7 +221,7 @@ CREATE TABLE ds_runs (
 ) WITHOUT ROWID;
 
 CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
-CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands > 0;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
 CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
