@@ -30,7 +30,7 @@ from dalsegno.core.tokens import Calibrated, request_tokens
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, render_summary
 from dalsegno.langgraph.compaction import removals
-from dalsegno.langgraph.options import How, check_database, check_options, summary_of
+from dalsegno.langgraph.options import How, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 from dalsegno.langgraph.surroundings import Unheld
 from dalsegno.langgraph.tools import HasActions, ToolActions
@@ -73,8 +73,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         """
         super().__init__()
         check_options(ContinuityMiddleware.__init__, how)
-        if ds is not None:
-            check_database(ds)
+        how = how_with(ds, how)
         self.tools = []
         self._ds = ds
         self._work = Compaction(policy, **how)
