@@ -9,6 +9,8 @@ import pytest
 from dalsegno.core.failures import Failure, backoff, fingerprint, gist
 from dalsegno.core.standing import RunStatus, Standing, status_of
 from dalsegno.services import standings
+from dalsegno.services.orphans import _due
+from dalsegno.services.run_rows import RunRow
 
 
 def failure(message: str, **changed: str) -> Failure:
@@ -81,3 +83,19 @@ def test_the_slots_of_questions_and_answers_are_langgraphs():
 
     assert (WRITES_IDX_MAP[INTERRUPT], WRITES_IDX_MAP[RESUME]) == (standings.QUESTION, standings.ANSWER)
     assert standings.NOBODYS == NULL_TASK_ID
+
+
+@pytest.mark.parametrize(
+    ("stands", "due", "since", "updated_at", "taken"),
+    [
+        (Standing.RETRY, 100, None, 0, True),
+        (Standing.RETRY, 101, None, 0, False),
+        (Standing.RETRY, None, 100, 0, False),  # someone else has just taken it
+        (Standing.OPEN, None, None, 0, False),
+        (Standing.OPEN, None, 50, 50, True),
+        (Standing.OPEN, None, 50, 51, False),  # something was written since it was found
+        (Standing.CLOSED, 0, 50, 0, False),
+    ],
+)
+def test_what_was_found_is_judged_again_under_the_lock(stands, due, since, updated_at, taken):
+    assert _due(RunRow(due=due), stands, 100, since, updated_at) is taken
