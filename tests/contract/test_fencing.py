@@ -89,7 +89,7 @@ FAILURE = Failure(kind="builtins.ValueError", place="here", message="no")
 def test_a_run_that_is_paused_in_mid_effect_cannot_say_how_it_ended(ds, execute):
     done: list[str] = []
 
-    @ds.action(kind="update", lease=timedelta(milliseconds=300), reconcile=lambda action: Happened(result="found"))
+    @ds.action(kind="update", lease=timedelta(seconds=1), reconcile=lambda action: Happened(result="found"))
     def pay() -> str:
         done.append("paid")
         if len(done) == 1:
