@@ -146,7 +146,6 @@ class Requests:
             graph=None if graph is None else orjson.dumps(graph),
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
-            forms=self._memo.forms(),
             waits=bool(pending_nodes(checkpoint, graph)) if ns == "" else None,
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
@@ -170,8 +169,7 @@ class Requests:
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
-        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
-        self._memo.learn_forms(done.forms)
+        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints, done.state))
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
             if ranges is not None:
@@ -229,25 +227,29 @@ class _Values:
         if has_messages(value):
             self._standing[name] = whole
         before = self._held.prints.get(name) if self._held is not None else None
+        node = self._held.nodes.get(name) if self._held is not None else None
+        tail: list[Any] | None = None  # what a value that goes on from the printed one has more; None: it does not
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
-            if tail:
-                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole)
-                add_print(self.marks.prints, name, lambda: before.extended(tail))
-                self.marks.templates[name] = codec.clone_list(tail)
-                return
-        elif not (isinstance(before, ValuePrint) and before.kept(value)):
-            if self._held is None and not is_new:
-                self.out[name] = Unchanged(whole)
-                return
+        elif isinstance(before, ValuePrint) and before.kept(value):
+            tail = []
+        if before is not None and tail == []:
+            self.marks.prints[name] = before
+            self.out[name] = Unchanged(whole, node)
+        elif not is_new:
+            # Not written, yet not the same: the step that runs by now changes it in place, and a run that goes on from
+            # here would do so once more. What the checkpoint has is the parent's value.
+            self.out[name] = Unchanged(whole)
+        elif tail and isinstance(before, ListPrint):
+            self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
+            add_print(self.marks.prints, name, partial(before.extended, tail))
+            self.marks.templates[name] = codec.clone_list(tail)
+        else:
             self.out[name] = whole()
             self._loses = self._loses or (not name.startswith("__") and _may_lose(before, value))
             print_value(self.marks.prints, name, value)
             if has_messages(value):
                 self.marks.templates[name] = codec.clone_list(value)
-            return
-        self.marks.prints[name] = before
-        self.out[name] = Unchanged(whole)
 
     def settle(self) -> None:
         """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""
@@ -264,7 +266,9 @@ def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]
     tree = codec.encode(value, f"state.{name}")
     if name == START and isinstance(tree, dict) and is_plain_object(tree):
         return Whole(lift_input(tree, plan), inline=True)
-    return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
+    if has_messages(value):  # told by the value: a message of the program's own class has a tree of another kind
+        return Whole(lift(tree, plan), _said(value, written))
+    return Whole(lift_value(tree, plan))
 
 
 def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:

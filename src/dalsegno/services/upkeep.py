@@ -20,6 +20,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
 from dalsegno.core.standing import Standing
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
@@ -182,8 +183,8 @@ class _Entry:
     __slots__ = ("delta", "meta", "ns", "parent", "state")
 
     def __init__(self, columns: Sequence[Any], metas: dict[int, Any]) -> None:
-        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape = columns
-        self.state: dict[str, Any] | None = read_state(state, shape) if state is not None else None
+        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape, digest = columns
+        self.state: dict[str, Any] | None = read_state(state, sound_form(shape, digest)) if state is not None else None
         meta = metas.get(self.meta) if self.meta is not None else None
         counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
         self.delta: set[str] = (

@@ -16,6 +16,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import Plan, elements_of
 from dalsegno.core.split import Split, is_large
 from dalsegno.errors import Damaged
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
 from dalsegno.services.loading import Loaded, load
@@ -117,10 +118,12 @@ def _bases(
     if not channels:
         return {}, Loaded()
     own = pack_id(request.id)
-    named = {**row.key, "ns": ns, "id": own, "parent": own if head_id is None else pack_id(head_id)}
+    named = {**row.key, "ns": ns, "id": own, "parent": own if head_id is None else pack_id(head_id), "digests": "[]"}
     rows = yield Step("checkpoints_named", named)
     states = {
-        bytes(columns[1]) == own: read_state(columns[4], columns[9]) for columns in rows if columns[4] is not None
+        bytes(columns[1]) == own: read_state(columns[4], sound_form(columns[7], columns[8]))
+        for columns in rows
+        if columns[4] is not None
     }
     state = states.get(True, states.get(False, {}))
     bases = {name: state[name] for name in channels if _is_in(state, name) and elements_of(state[name]) is not None}

@@ -95,23 +95,21 @@ VALUES (%(tenant)s, %(thread)s, %(branch)s, %(parent)s, %(forked_at)s);
 SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
 
 -- name: checkpoints_named
-SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
 FROM ds_checkpoints c
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s;
-
--- name: checkpoint_last
-SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
-
--- name: forms_find
-SELECT f.digest, f.form
+WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s
+UNION ALL
+SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
 CROSS JOIN LATERAL (
   SELECT digest, form FROM ds_forms WHERE tenant = %(tenant)s AND digest = d.digest
   OFFSET 0
 ) f;
+
+-- name: checkpoint_last
+SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: form_add
 INSERT INTO ds_forms (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s) RETURNING form;
@@ -155,7 +153,7 @@ UPDATE ds_writes SET ckpt = %(to)s WHERE tenant = %(tenant)s AND thread = %(thre
 
 -- name: checkpoint_head
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
@@ -167,7 +165,7 @@ WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
@@ -179,7 +177,7 @@ WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
@@ -200,14 +198,15 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
 )
-SELECT c.ckpt, c.parent, c.state, f.body FROM line
+SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
 JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body,
+       f.digest
 FROM ds_checkpoints c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;

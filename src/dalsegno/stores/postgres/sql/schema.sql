@@ -251,8 +251,10 @@ BEGIN
               WHERE b.tenant = of_tenant AND b.digest = decode(tree ->> '$blob', 'hex'));
     ELSIF key = '$list' OR key = '$dict' THEN
       RETURN (
+        -- Both aggregates are computed under a generic plan, so elements of a list must not reach the object's.
         SELECT CASE
-          WHEN key = '$dict' THEN coalesce(jsonb_object_agg(e.whole ->> 0, e.whole -> 1), '{}'::jsonb)
+          WHEN key = '$dict' THEN
+            coalesce(jsonb_object_agg(e.whole ->> 0, e.whole -> 1) FILTER (WHERE key = '$dict'), '{}'::jsonb)
           ELSE coalesce(jsonb_agg(e.whole ORDER BY e.range_no, e.pos, e.chunk_no), '[]'::jsonb)
         END
         FROM (

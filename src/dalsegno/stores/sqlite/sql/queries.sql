@@ -95,19 +95,17 @@ VALUES (:tenant, :thread, :branch, :parent, :forked_at);
 SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thread = :thread ORDER BY branch;
 
 -- name: checkpoints_named
-SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
 FROM ds_checkpoints c INDEXED BY ds_checkpoints_id
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns;
+WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns
+UNION ALL
+SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM json_each(:digests) d
+CROSS JOIN ds_forms f INDEXED BY ds_forms_digest ON f.tenant = :tenant AND f.digest = ds_unhex(d.value);
 
 -- name: checkpoint_last
 SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread;
-
--- name: forms_find
-SELECT f.digest, f.form FROM json_each(:digests) d
-CROSS JOIN ds_forms f INDEXED BY ds_forms_digest ON f.tenant = :tenant AND f.digest = ds_unhex(d.value);
 
 -- name: form_add
 INSERT INTO ds_forms (tenant, digest, body) VALUES (:tenant, :digest, :body) RETURNING form;
@@ -150,7 +148,7 @@ UPDATE ds_writes SET ckpt = :to WHERE tenant = :tenant AND thread = :thread AND 
 
 -- name: checkpoint_head
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
@@ -162,7 +160,7 @@ WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = :id AND c.ns = n.ns
@@ -174,7 +172,7 @@ WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
@@ -195,14 +193,15 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < :limit
 )
-SELECT c.ckpt, c.parent, c.state, f.body FROM line
+SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
 JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body,
+       f.digest
 FROM ds_checkpoints c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.tenant = :tenant AND c.thread = :thread ORDER BY c.ckpt;

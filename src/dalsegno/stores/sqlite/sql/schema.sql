@@ -236,6 +236,7 @@ SELECT
   n.name AS namespace,
   (
     -- Each round puts back the first node that is left; the elements of a list come with their own strings in place.
+    -- At the top stand channels, whatever they are called.
     WITH RECURSIVE whole (round, body) AS (
       SELECT 0, (
         SELECT '{' || coalesce(group_concat(json_quote(part.name) || ':' || part.node, ','), '') || '}' FROM (
@@ -288,7 +289,7 @@ SELECT
                WHERE b.tenant = c.tenant AND lower(hex(b.digest)) = node.value)
           END), w.body)
          FROM json_tree(w.body) node
-         WHERE node.key IN ('$ref', '$list', '$dict', '$blob') LIMIT 1)
+         WHERE node.key IN ('$ref', '$list', '$dict', '$blob') AND node.path <> '$' LIMIT 1)
       FROM whole w
       WHERE w.body LIKE '%{"$ref":%' OR w.body LIKE '%{"$list":%' OR w.body LIKE '%{"$dict":%'
          OR w.body LIKE '%{"$blob":%'
