@@ -98,7 +98,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "runs": _plain([(*columns[:7],) for columns in (yield Step("run_find", row.key))]),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
-    states = {columns[0]: read_state(columns[9], columns[-1]) for columns in checkpoints if columns[9] is not None}
+    states = {columns[0]: read_state(columns[9], columns[-2]) for columns in checkpoints if columns[9] is not None}
     found["states"] = yield from _states(row, states)
     return found
 
@@ -106,7 +106,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
 def _with_forms(columns: tuple[Any, ...], forms: Mapping[int, str]) -> tuple[Any, ...]:
     """A checkpoint's columns with its forms in place of their numbers, which another database counts otherwise."""
     shape, graph = (None if number is None else forms[number] for number in columns[6:8])
-    return (*columns[:6], shape, graph, *columns[8:-1])
+    return (*columns[:6], shape, graph, *columns[8:-2])
 
 
 def _states(row: ThreadRow, states: Mapping[int, Mapping[str, Any]]) -> Op[list[list[Json]]]:
