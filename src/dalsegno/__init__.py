@@ -20,6 +20,7 @@ from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
+from dalsegno.langgraph.worker import Told, Upkeep, Worker
 
 __all__ = [
     "ActionPolicy",
@@ -38,7 +39,10 @@ __all__ = [
     "StateSchema",
     "Summary",
     "Thin",
+    "Told",
     "Undecoded",
+    "Upkeep",
+    "Worker",
     "acompact",
     "afork",
     "aresume",

@@ -31,16 +31,56 @@ HOT = {
     "writes_of": "PRIMARY KEY (tenant=? AND thread=? AND ckpt=?)",
 }
 
+RUNS = {
+    "run_find": ["PRIMARY KEY (tenant=? AND thread=?)"],
+    "runs_due": [
+        "ds_threads_lease (tenant=? AND lease_until<?)",
+        "ds_runs_due (tenant=? AND due<?)",
+        "ds_threads_stands (tenant=? AND stands=?)",
+        "INTEGER PRIMARY KEY (rowid=?)",
+    ],
+    "runs_leased": ["ds_threads_lease (tenant=? AND lease_until>?)"],
+    "runs_left": ["ds_threads_lease (tenant=? AND lease_until<?)"],
+    "runs_one": ["(tenant=? AND name=?)"],
+    "runs_standing": ["ds_threads_stands (tenant=? AND stands=?)"],
+}
+"""Finding and listing runs, among any number of threads that are over."""
+
+
+def planned(name: str) -> list[str]:
+    store = SqliteStore(None)
+    sql = load_statements("dalsegno.stores.sqlite")[name]
+    given = dict.fromkeys(re.findall(r":([a-z_0-9]+)", sql))
+    plan = [row[3] for row in store._main().execute("EXPLAIN QUERY PLAN " + sql, given)]
+    store.close()
+    return plan
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_runs_are_found_without_reading_the_tenant(name):
+    plan = planned(name)
+    assert [wanted for wanted in RUNS[name] if not any(wanted in line for line in plan)] == [], plan
+    assert not [line for line in plan if re.search(r"SCAN [a-z]+$|\(tenant=\?\)", line) and line != "SCAN c"], plan
+
+
+@pytest.mark.parametrize("name", ["runs_due", "runs_leased", "runs_left", "runs_standing"])
+def test_runs_are_found_without_reading_the_tenant_on_postgres(name, postgres_url):
+    dalsegno.connect(postgres_url).close()
+    sql = load_statements("dalsegno.stores.postgres")[name]
+    given = {"tenant": 1, "owner": None, "after": None, "now": 10, "idle": 5, "limit": 4, "reach": 32, "stands": 1}
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO ds_threads (tenant, name, created_at, updated_at) SELECT 1, 't' || n, 1, 1 FROM generate_series(1, 20000) n"
+        )
+        connection.execute("ANALYZE")
+        plan = [row[0] for row in connection.execute("EXPLAIN " + sql, given)]
+    assert not [line for line in plan if "Seq Scan on ds_threads" in line], "\n".join(plan)
+    assert any("ds_threads_stands" in line or "ds_threads_lease" in line for line in plan), "\n".join(plan)
+
 
 @pytest.mark.parametrize("name", sorted(HOT))
 def test_a_statement_of_a_turn_goes_straight_to_its_rows(name):
-    store = SqliteStore(None)
-    sql = load_statements("dalsegno.stores.sqlite")[name]
-    plan = [
-        row[3]
-        for row in store._main().execute("EXPLAIN QUERY PLAN " + sql, dict.fromkeys(re.findall(r":([a-z_0-9]+)", sql)))
-    ]
-    store.close()
+    plan = planned(name)
     assert any(HOT[name] in line for line in plan), plan
     whole = [
         line

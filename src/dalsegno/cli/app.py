@@ -23,10 +23,12 @@ from dalsegno.cli import (
     erase,
     events,
     retention,
+    runs,
     state,
     threads,
     transfer,
     upkeep,
+    worker,
 )
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
@@ -55,6 +57,8 @@ for room in (
     retention,
     actions,
     audit,
+    runs,
+    worker,
 ):
     room.register(app)
 

@@ -131,6 +131,7 @@ class Requests:
                 work.add(name, value, is_new=compare or name in new_versions)
             work.settle()
         plan = work.plan
+        graph = graph_of(loop) if loop is not None else None
         request = Put(
             thread=thread,
             place=Placement(
@@ -148,9 +149,10 @@ class Requests:
             step=step,
             run=run,
             meta=lift(codec.encode(rest, "metadata"), plan) if rest and rest != {"parents": {}} else None,
-            graph=orjson.dumps(graph) if graph is not None else None,
+            graph=None if graph is None else orjson.dumps(graph),
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
+            waits=bool(pending_nodes(checkpoint, graph)) if ns == "" else None,
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks

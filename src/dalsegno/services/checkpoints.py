@@ -22,16 +22,19 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_places, needs_of, places_of
 from dalsegno.core.split import Split
+from dalsegno.core.standing import Standing
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
-from dalsegno.services.placing import Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import QUESTION, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
+from dalsegno.services.writes import listed
 
 __all__ = ["ANY", "Appended", "Put", "PutDone", "Unchanged", "Value", "Whole", "put"]
 
@@ -106,6 +109,7 @@ class Put:
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
+        waits: whether the root graph has steps to run after it; None for a subgraph's.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
     """
@@ -123,6 +127,7 @@ class Put:
     version: int | None
     fence: int | None
     elsewhere: AbstractSet[str] = frozenset()
+    waits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +184,16 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    over = tuple(taken_over(row, request.fence))
+    is_head = head is None or ckpt >= head
+    if is_head and request.waits is not None:
+        row.stands = yield from _standing(row, own, waits=request.waits)
     yield (
+        *over,
         *moves,
         *store_items(row, split),
         Step("checkpoint_add", {**row.key, **columns}),
-        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if head is None or ckpt >= head else []),
+        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
@@ -197,6 +207,17 @@ def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) 
     if name not in shared or (isinstance(value, Appended) and elements_of(shared[name]) is None):
         return False
     return value.node is ANY or orjson.dumps(value.node) == orjson.dumps(shared[name])
+
+
+def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
+    """Where the run stands at its new head; a question may have been written before its checkpoint."""
+    if not waits:
+        return Standing.CLOSED
+    if own is None or row.stands != Standing.ASKED:
+        return Standing.OPEN
+    rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
+    asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
+    return Standing.ASKED if asked else Standing.OPEN
 
 
 def _prepare(

@@ -4,7 +4,8 @@ Rules of this module:
 
 * A check reads every row of a thread and collects all findings; it never stops at the first and never mends.
 * What it proves: every place, parent, head, branch and blob that is pointed to is there; every body is JSON; every
-  digest is its body's; events are numbered without gaps; counters are not behind; nothing lies around unreferenced.
+  digest is its body's; events are numbered without gaps; counters are not behind; a run that waits for its next attempt
+  or is parked says why; nothing lies around unreferenced.
 * A checkpoint that is announced and not there yet (its writes came first) is no damage.
 """
 
@@ -21,6 +22,7 @@ import orjson
 from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
+from dalsegno.core.standing import Standing
 from dalsegno.errors import Damaged, ThreadNotFound
 from dalsegno.services.forms import digest_of_form
 from dalsegno.services.frames import from_micros, read_frame, read_state
@@ -180,7 +182,8 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     """
     row = yield from find_thread(scope, name)
     check = _Check(row)
-    for part in (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.orphans):
+    parts = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run, check.orphans)
+    for part in parts:
         try:
             yield from part()
         except _BROKEN as error:  # a column of another type: SQLite takes any
@@ -369,6 +372,16 @@ class _Check:
         self.refs = there
         for digest in self.blobs_wanted - there:
             self.find("dangling", f"blob {digest.hex()}", "a reference of this thread", "nothing")
+
+    def run(self) -> Op[None]:
+        rows = yield Step("run_find", self.row.key)
+        stands = self.row.stands
+        if stands not in {*Standing}:
+            self.find("kind", "run", "a known standing", stands)
+        elif stands in (Standing.RETRY, Standing.PARKED) and not rows:
+            self.find("dangling", "run", f"how it failed, since it is {Standing(stands).name.lower()}", "nothing")
+        elif stands == Standing.RETRY and rows[0][-1] is None:
+            self.find("dangling", "run", "when the next attempt is due", "nothing")
 
     def orphans(self) -> Op[None]:
         try:

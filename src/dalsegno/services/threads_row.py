@@ -59,6 +59,7 @@ class ThreadRow:
     """One row of `ds_threads`; the counters are changed in place and written back by `save_thread`.
 
     `events` is the number of the last event, `wiped` that of the last one which went with a deletion of the thread.
+    `stands` is a `core.standing.Standing`.
     """
 
     tenant: int
@@ -76,6 +77,7 @@ class ThreadRow:
     fence: int
     lease_holder: str | None
     lease_until: int | None
+    stands: int
     now: int
     seal_key: bytes | None = field(default=None, repr=False)
 
@@ -212,6 +214,7 @@ def save_thread(row: ThreadRow) -> Step:
             "checkpoints": row.checkpoints,
             "branches": row.branches,
             "namespaces": row.namespaces,
+            "stands": int(row.stands),
             "now": row.now,
         },
     )

@@ -37,6 +37,7 @@ TRACES: Final = (
     Trace(table="ds_checkpoints", wipe="wipe_checkpoints"),
     Trace(table="ds_events", wipe="wipe_events"),
     Trace(table="ds_actions", wipe="wipe_actions"),
+    Trace(table="ds_runs", wipe="wipe_runs"),
     Trace(table="ds_summaries", wipe="wipe_summaries"),
     Trace(table="ds_items", wipe="wipe_items"),
     Trace(table="ds_branches", wipe="wipe_branches"),

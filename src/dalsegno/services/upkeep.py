@@ -19,14 +19,18 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
+from dalsegno.core.standing import Standing
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
+from dalsegno.services.placing import ROOT
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import asks, taken_over
 from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, save_thread
 from dalsegno.services.traces import drop_blob, wipe
+from dalsegno.services.writes import listed
 
 __all__ = [
     "checkpoint_table",
@@ -59,7 +63,7 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
     except (ThreadNotFound, ThreadDeleted):
         return False
     yield from wipe(row)
-    row.wiped = row.events
+    row.wiped, row.stands = row.events, Standing.CLOSED
     yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))
     return True
 
@@ -105,6 +109,8 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     )
     copy.events, copy.wiped, copy.pool, copy.lanes = origin.events, origin.wiped, origin.pool, origin.lanes
     copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
+    # What workers found out about a run is its own; a copy of a parked one has steps to run.
+    copy.stands = origin.stands if origin.stands <= Standing.ASKED else Standing.OPEN
     yield save_thread(copy)
 
 
@@ -241,15 +247,34 @@ def drop(row: ThreadRow, gone: set[int], *, touch: bool = True) -> Op[None]:
     if not gone:
         return
     params = {**row.key, "ckpts": json_text(sorted(gone))}
+    before = yield from _root_head(row)
     yield (
         Step("writes_drop", params),
         Step("checkpoints_drop", params),
         Step("checkpoints_orphan", params),
         Step("namespaces_rewind", row.key),
     )
+    if before in gone:
+        yield from _stand_anew(row)
     yield from sweep(row)
     if touch:
         yield save_thread(row)
+
+
+def _root_head(row: ThreadRow) -> Op[int | None]:
+    heads = {ns: head for ns, _, head in (yield Step("namespaces_of", row.key))}
+    return heads.get(ROOT)
+
+
+def _stand_anew(row: ThreadRow) -> Op[None]:
+    """Note where the run stands when its head went; the one before it has steps to run, as far as can be told here."""
+    head = yield from _root_head(row)
+    yield tuple(taken_over(row, None))
+    row.stands = Standing.CLOSED
+    if head is not None:
+        rows = yield Step("writes_of", {**row.key, "ckpts": json_text([head])})
+        slots = [slot for *_, body in rows for slot, _, _ in listed(orjson.loads(body))]
+        row.stands = Standing.ASKED if asks(slots) else Standing.OPEN
 
 
 def sweep(row: ThreadRow) -> Op[None]:

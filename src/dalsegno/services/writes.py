@@ -20,8 +20,9 @@ from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
 from dalsegno.services.loading import Loaded, load
-from dalsegno.services.placing import announced_number, namespace
+from dalsegno.services.placing import ROOT, announced_number, namespace
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
@@ -59,7 +60,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
-    ns, _, head_id = yield from namespace(row, request.ns)
+    ns, head, head_id = yield from namespace(row, request.ns)
     found = yield Step("checkpoint_branch", {**row.key, "ns": ns, "id": pack_id(request.id)})
     steps: list[Step] = []
     if found:
@@ -95,7 +96,11 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         odd["path"] = request.path.encode("utf-8", "surrogatepass").hex()
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    over = tuple(taken_over(row, request.fence))
+    if ns == ROOT and (head is None or ckpt >= head):
+        row.stands = after_writes(row.stands, request.task, fresh)
     yield (
+        *over,
         *steps,
         *store_items(row, split),
         Step("write_save", {**key, "path": path or "", "body": text}),

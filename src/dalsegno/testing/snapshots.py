@@ -3,8 +3,8 @@
 Rules of this module:
 
 * A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries,
-  actions, their audit, tags and blob references row by row, and the state of each checkpoint put together as a reader
-  would. A deleted thread has one too, and it shows whatever was left behind.
+  actions, their audit, how its run failed, tags and blob references row by row, and the state of each checkpoint put
+  together as a reader would. A deleted thread has one too, and it shows whatever was left behind.
 * It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
   clock, no order of keys. So two snapshots are equal exactly when the same was done.
 * It is plain data (JSON), so that it can be sent to another process.
@@ -33,7 +33,7 @@ __all__ = ["Snapshot", "differences", "snapshot"]
 Snapshot: TypeAlias = dict[str, Any]
 """Tables by name: each a list of rows, `row` the thread's own, `states` the states by checkpoint number."""
 
-_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence")
+_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "stands")
 
 
 def snapshot(ds: Dalsegno, thread_id: str) -> Snapshot | None:
@@ -98,6 +98,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "actions": _plain([(*columns[1:12], *columns[15:17]) for columns in acted], parsed=(5, 6, 11, 12)),
         "audit": [_unsalted(*columns) for columns in (yield Step("audit_all", row.key))],
         "tags": _plain((yield Step("tags_of", row.key))),
+        "runs": _plain([(*columns[:7],) for columns in (yield Step("run_find", row.key))]),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
     states = {columns[0]: read_state(columns[9], columns[-2]) for columns in checkpoints if columns[9] is not None}

@@ -17,23 +17,24 @@ ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+       lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
 FOR UPDATE;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+       lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
 
 -- name: thread_save
 UPDATE ds_threads
 SET events = %(events)s, wiped = %(wiped)s, pool = %(pool)s, lanes = %(lanes)s, checkpoints = %(checkpoints)s, branches = %(branches)s,
-    namespaces = %(namespaces)s, updated_at = %(now)s
+    namespaces = %(namespaces)s, stands = %(stands)s, updated_at = %(now)s
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: thread_tombstone
-UPDATE ds_threads SET deleted_at = %(now)s, updated_at = %(now)s, lease_holder = NULL, lease_until = NULL
+UPDATE ds_threads
+SET deleted_at = %(now)s, updated_at = %(now)s, lease_holder = NULL, lease_until = NULL, stands = 0
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: thread_reopen
@@ -519,6 +520,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
   WHERE t.tenant = %(tenant)s AND t.deleted_at IS NOT NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
@@ -565,6 +567,75 @@ WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
 ORDER BY t.name
 LIMIT %(limit)s;
 
+-- name: thread_stands
+UPDATE ds_threads SET stands = %(stands)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: runs_due
+-- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = %(tenant)s AND d.lease_until <= %(now)s AND (%(owner)s::text IS NULL OR d.owner = %(owner)s)
+    ORDER BY d.lease_until LIMIT %(reach)s
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = %(tenant)s AND r.due <= %(now)s
+    ORDER BY r.due LIMIT %(reach)s
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = %(tenant)s AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= %(idle)s::bigint
+      AND (%(owner)s::text IS NULL OR i.owner = %(owner)s)
+    ORDER BY i.name LIMIT %(reach)s
+  ) c3
+) c
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (t.lease_until IS NULL OR t.lease_until <= %(now)s)
+ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
+LIMIT %(limit)s
+FOR UPDATE OF t SKIP LOCKED;
+
+-- name: run_find
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
+FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: run_save
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (%(tenant)s, %(thread)s, %(attempts)s, %(failures)s, %(deaths)s, %(taken_at)s, %(fingerprint)s, %(error)s, %(place)s, %(failed_at)s, %(parked_at)s, %(due)s)
+ON CONFLICT (tenant, thread) DO UPDATE
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
+    error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
+    due = excluded.due;
+
+-- name: run_taken
+UPDATE ds_runs SET due = NULL WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_runs
+DELETE FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: runs_one
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+
+-- name: runs_page
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
 -- name: retention_count
 SELECT count(*) FROM ds_threads t
 WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL;
@@ -605,6 +676,10 @@ UNION ALL
 SELECT 'ds_summaries', count(*),
        coalesce(sum(octet_length((policy)::text) + octet_length((lines)::text) + octet_length((facts)::text)), 0)
 FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_runs', count(*),
+       coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
+FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
 SELECT 'ds_actions', count(*),
        coalesce(sum(octet_length((arguments)::text) + coalesce(octet_length((recipient)::text), 0)
@@ -662,7 +737,7 @@ DELETE FROM ds_forms WHERE tenant = %(tenant)s AND form = %(form)s
 -- name: thread_erase
 UPDATE ds_threads
 SET name = %(pseudonym)s, owner = NULL, deleted_at = coalesce(deleted_at, %(now)s), updated_at = %(now)s, wiped = events,
-    lease_holder = NULL, lease_until = NULL
+    lease_holder = NULL, stands = 0, lease_until = NULL
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: owned_threads
@@ -693,3 +768,43 @@ UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE ten
 -- name: erasures_forget
 UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
 WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until <= %(now)s;
+-- name: runs_finished
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = 0 AND (t.lease_until IS NULL OR t.lease_until <= %(now)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_leased
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.lease_until > %(now)s
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_left
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.lease_until <= %(now)s AND t.stands = 1
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_standing
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = %(stands)s AND t.stands <> 0
+  AND (t.lease_until IS NULL OR (t.lease_until <= %(now)s AND t.stands > 1))
+ORDER BY t.name
+LIMIT %(limit)s;

@@ -18,22 +18,23 @@ ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+       lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+       lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_save
 UPDATE ds_threads
 SET events = :events, wiped = :wiped, pool = :pool, lanes = :lanes, checkpoints = :checkpoints, branches = :branches,
-    namespaces = :namespaces, updated_at = :now
+    namespaces = :namespaces, stands = :stands, updated_at = :now
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: thread_tombstone
-UPDATE ds_threads SET deleted_at = :now, updated_at = :now, lease_holder = NULL, lease_until = NULL
+UPDATE ds_threads
+SET deleted_at = :now, updated_at = :now, lease_holder = NULL, lease_until = NULL, stands = 0
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: thread_reopen
@@ -498,6 +499,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
   WHERE t.tenant = :tenant AND t.deleted_at IS NOT NULL AND (:owner IS NULL OR t.owner = :owner)
@@ -544,6 +546,74 @@ WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_
 ORDER BY t.name
 LIMIT :limit;
 
+-- name: thread_stands
+UPDATE ds_threads SET stands = :stands WHERE tenant = :tenant AND thread = :thread;
+
+-- name: runs_due
+-- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = :tenant AND d.lease_until <= :now AND (:owner IS NULL OR d.owner = :owner)
+    ORDER BY d.lease_until LIMIT :reach
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = :tenant AND r.due <= :now
+    ORDER BY r.due LIMIT :reach
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = :tenant AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= :idle
+      AND (:owner IS NULL OR i.owner = :owner)
+    ORDER BY i.name LIMIT :reach
+  ) c3
+) c
+CROSS JOIN ds_threads t ON t.tenant = :tenant AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (t.lease_until IS NULL OR t.lease_until <= :now)
+ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
+LIMIT :limit;
+
+-- name: run_find
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
+FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: run_save
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (:tenant, :thread, :attempts, :failures, :deaths, :taken_at, :fingerprint, :error, :place, :failed_at, :parked_at, :due)
+ON CONFLICT (tenant, thread) DO UPDATE
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
+    error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
+    due = excluded.due;
+
+-- name: run_taken
+UPDATE ds_runs SET due = NULL WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_runs
+DELETE FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: runs_one
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
+
+-- name: runs_page
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after)
+ORDER BY t.name
+LIMIT :limit;
+
 -- name: retention_count
 SELECT count(*) FROM ds_threads t
 WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL;
@@ -584,6 +654,10 @@ UNION ALL
 SELECT 'ds_summaries', count(*),
        coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
 FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_runs', count(*),
+       coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
+FROM ds_runs WHERE tenant = :tenant AND thread = :thread
 UNION ALL
 SELECT 'ds_actions', count(*),
        coalesce(sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(recipient AS BLOB)), 0)
@@ -641,7 +715,7 @@ DELETE FROM ds_forms WHERE tenant = :tenant AND form = :form
 -- name: thread_erase
 UPDATE ds_threads
 SET name = :pseudonym, owner = NULL, deleted_at = coalesce(deleted_at, :now), updated_at = :now, wiped = events,
-    lease_holder = NULL, lease_until = NULL
+    lease_holder = NULL, stands = 0, lease_until = NULL
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: owned_threads
@@ -672,3 +746,43 @@ UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE ten
 -- name: erasures_forget
 UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
 WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until <= :now;
+-- name: runs_finished
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.stands = 0 AND (t.lease_until IS NULL OR t.lease_until <= :now)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_leased
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.lease_until > :now
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_left
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.lease_until <= :now AND t.stands = 1
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_standing
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.stands = :stands AND t.stands <> 0
+  AND (t.lease_until IS NULL OR (t.lease_until <= :now AND t.stands > 1))
+ORDER BY t.name
+LIMIT :limit;

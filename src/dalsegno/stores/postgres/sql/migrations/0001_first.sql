@@ -29,6 +29,7 @@ CREATE TABLE ds_threads (
   fence        integer NOT NULL DEFAULT 0,
   lease_holder text,
   lease_until  bigint,
+  stands       smallint NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant, thread),
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
@@ -237,6 +238,26 @@ CREATE TABLE ds_erasures (
 
 CREATE INDEX ds_erasures_digest ON ds_erasures (tenant, digest) WHERE digest IS NOT NULL;
 
+CREATE TABLE ds_runs (
+  tenant      integer NOT NULL,
+  thread      bigint  NOT NULL,
+  attempts    integer NOT NULL,
+  failures    integer NOT NULL,
+  deaths      integer NOT NULL,
+  taken_at    integer NOT NULL,
+  fingerprint bytea,
+  error       text,
+  place       text,
+  failed_at   bigint,
+  parked_at   bigint,
+  due         bigint,
+  PRIMARY KEY (tenant, thread)
+);
+
+CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
+CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
+
 -- What was said is not sampled for the planner: its statistics would keep words that were erased.
 ALTER TABLE ds_threads ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN owner SET STATISTICS 0,
   ALTER COLUMN lease_holder SET STATISTICS 0;
@@ -256,6 +277,7 @@ ALTER TABLE ds_actions ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN anchor S
   ALTER COLUMN error SET STATISTICS 0;
 ALTER TABLE ds_audit ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_tags ALTER COLUMN tag SET STATISTICS 0;
+ALTER TABLE ds_runs ALTER COLUMN error SET STATISTICS 0, ALTER COLUMN place SET STATISTICS 0;
 
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
 CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb

@@ -29,6 +29,7 @@ CREATE TABLE ds_threads (
   fence        INTEGER NOT NULL DEFAULT 0,
   lease_holder TEXT,
   lease_until  INTEGER,
+  stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
 
@@ -234,6 +235,25 @@ CREATE TABLE ds_erasures (
 ) WITHOUT ROWID;
 
 CREATE INDEX ds_erasures_digest ON ds_erasures (tenant, digest) WHERE digest IS NOT NULL;
+CREATE TABLE ds_runs (
+  tenant      INTEGER NOT NULL,
+  thread      INTEGER NOT NULL,
+  attempts    INTEGER NOT NULL,
+  failures    INTEGER NOT NULL,
+  deaths      INTEGER NOT NULL,
+  taken_at    INTEGER NOT NULL,
+  fingerprint BLOB,
+  error       TEXT,
+  place       TEXT,
+  failed_at   INTEGER,
+  parked_at   INTEGER,
+  due         INTEGER,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
+CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
 CREATE VIEW graph_checkpoints AS
