@@ -242,3 +242,10 @@ def test_a_policy_that_makes_no_sense_is_refused_when_it_is_built(wrong: dict[st
 def test_a_policy_is_json_both_ways() -> None:
     policy = CompactionPolicy(max_messages=10, keep_recent=4, window=1000, share=0.5)
     assert CompactionPolicy.from_json({**policy.to_json(), "of_a_later_version": 1}) == policy
+
+
+def test_the_newest_alone_stay_where_a_list_may_begin_with_an_answer() -> None:
+    turns = [Turn(role="user" if at % 2 == 0 else "assistant", text=str(at)) for at in range(23)]
+    assert cut(turns, 6, begin_with_user=False).kept == (17, 18, 19, 20, 21, 22)
+    assert cut(turns, 6).kept == (16, 17, 18, 19, 20, 21, 22)
+    assert cut(turns, 7, begin_with_user=False) == cut(turns, 7)

@@ -5,7 +5,8 @@ Rules of this module:
 * What stays: the instructions at the start, the newest user message wherever it stands, the newest messages, whatever
   still waits for something (a call without a result, a turn that awaits approval), and nothing else.
 * What stays after the instructions begins with a user message where the list has one to begin with: the one that opened
-  the turn. Several providers refuse a conversation that begins with an answer or a call.
+  the turn. Several providers refuse a conversation that begins with an answer or a call. A caller whose list goes to
+  none of them may do without.
 * A call and its results stay or go together, however many calls a turn makes and wherever their results stand. A result
   belongs to the newest call before it that bears its id and has no result yet, because real transcripts use ids
   again; a second result of the same call belongs to that call.
@@ -79,13 +80,14 @@ class Cut:
     evicted: tuple[int, ...]
 
 
-def cut(turns: Sequence[Turn], keep_recent: int) -> Cut:
+def cut(turns: Sequence[Turn], keep_recent: int, *, begin_with_user: bool = True) -> Cut:
     """Cut a conversation so that nothing is orphaned.
 
     Args:
         turns: the whole list, oldest first.
         keep_recent: how many of the newest turns stay, instructions at the start and results without a call not
-            counted; more stay where the cut would part a call from a result, or part a turn from the user's words.
+            counted; more stay where the cut would part a call from a result.
+        begin_with_user: whether the user's words that opened the first turn that stays do so too.
 
     Raises:
         Misuse: `keep_recent` is below 1.
@@ -100,7 +102,8 @@ def cut(turns: Sequence[Turn], keep_recent: int) -> Cut:
     stay.update([at for at in countable if turns[at].role == "user"][-1:])
     stay.update([at for at in countable if _speaks(turns[at])][-1:])
     whole = {groups[at] for at in stay}
-    whole.update(groups[at] for at in _opening(turns, countable, lambda at: groups[at] in whole))
+    if begin_with_user:
+        whole.update(groups[at] for at in _opening(turns, countable, lambda at: groups[at] in whole))
     kept = tuple(at for at in range(len(turns)) if groups[at] in whole and at not in orphans)
     there = set(kept)
     return Cut(kept=kept, evicted=tuple(at for at in range(len(turns)) if at not in there))
