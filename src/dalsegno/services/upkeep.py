@@ -34,6 +34,8 @@ _WIPES = (
     "wipe_events",
     "wipe_actions",
     "wipe_summaries",
+    "wipe_manifests",
+    "wipe_spending",
     "wipe_items",
     "wipe_branches",
     "wipe_namespaces",
@@ -89,6 +91,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_writes",
             "copy_events",
             "copy_summaries",
+            "copy_manifests",
             "copy_blob_refs",
         )
     )
