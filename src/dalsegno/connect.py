@@ -16,6 +16,7 @@ from dalsegno.contracts import Op, Step, Store, Summarizer
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
@@ -208,6 +209,7 @@ class Dalsegno:
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
         self.context = Contexts(store, self.scope)
+        self.budgets = Budgets(store, self.scope)
 
     @property
     def action(self) -> Callable[..., Any]:

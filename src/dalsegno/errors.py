@@ -390,20 +390,25 @@ class ActionResultLost(Refused):
 
 
 class BudgetSpent(Refused):
-    """A model call would exceed a budget, so it was not begun.
+    """A model call or a step would exceed a budget, so it was not begun.
 
     Attributes:
         scope: whose budget: `run`, `thread` or `tenant`.
         limits: names of the limits it would exceed.
     """
 
-    def __init__(self, scope: str, limits: Sequence[str], told: str) -> None:
+    def __init__(self, scope: str, limits: Sequence[str]) -> None:
         super().__init__(
-            f"the {scope}'s budget has no room for this call ({told}); it was not begun. Raise the limit, or let the run "
-            "end"
+            f"the {scope}'s budget has no room for this ({', '.join(limits)}); it was not begun. Raise the limit, or let "
+            "the run end"
         )
         self.scope = scope
         self.limits = tuple(limits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The limits as a state's budget field has them, such as `run: tokens`."""
+        return tuple(f"{self.scope}: {name}" for name in self.limits)
 
 
 class ThreadDeleted(Refused):

@@ -13,7 +13,20 @@ import sys
 
 import typer
 
-from dalsegno.cli import actions, audit, check, checkpoints, context, demo, diff, events, state, threads, transfer, upkeep
+from dalsegno.cli import (
+    actions,
+    audit,
+    check,
+    checkpoints,
+    context,
+    demo,
+    diff,
+    events,
+    state,
+    threads,
+    transfer,
+    upkeep,
+)
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
 from dalsegno.errors import Misuse

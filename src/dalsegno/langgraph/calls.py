@@ -25,6 +25,7 @@ from dalsegno.errors import DalsegnoError, Misuse
 from dalsegno.langgraph.config import conf_of, fence_of
 from dalsegno.langgraph.context import Context
 from dalsegno.langgraph.sources import Sight, Source
+from dalsegno.langgraph.turns import schema_of
 from dalsegno.services.manifests import Call
 
 __all__ = ["HasContext", "call"]
@@ -118,7 +119,13 @@ def _without_request(signature: inspect.Signature) -> inspect.Signature:
     config = signature.parameters.get("config")
     keyword = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=RunnableConfig, default=None)
     at = next((at for at, each in enumerate(kept) if each.kind is inspect.Parameter.VAR_KEYWORD), len(kept))
-    return signature.replace(parameters=[*kept[:at], keyword if config is None else config.replace(kind=keyword.kind, annotation=RunnableConfig), *kept[at:]])
+    return signature.replace(
+        parameters=[
+            *kept[:at],
+            keyword if config is None else config.replace(kind=keyword.kind, annotation=RunnableConfig),
+            *kept[at:],
+        ]
+    )
 
 
 class _Declared:
@@ -136,7 +143,9 @@ class _Declared:
         given: object
         for given in sections:
             if not isinstance(given, (Section, Source)):
-                raise Misuse(f"{type(given).__name__} is no section; give Section(…) or a source such as from_state(…).")
+                raise Misuse(
+                    f"{type(given).__name__} is no section; give Section(…) or a source such as from_state(…)."
+                )
         names = [each.name for each in sections]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -144,18 +153,23 @@ class _Declared:
         for name, why in withheld.items():
             if name not in names:
                 raise Misuse(f"{name!r} is withheld and not declared; the sections are {', '.join(map(repr, names))}.")
-            if not isinstance(why, str) or not why.strip():
+            reason: object = why
+            if not isinstance(reason, str) or not reason.strip():
                 raise Misuse(f"{name!r} is withheld without a reason; say why, for the manifest.")
+        if type(budget) is not int or budget < 1:
+            raise Misuse(f"budget={budget!r}: give a whole number of tokens from 1.")
         self.sources = tuple(_source(each) for each in sections if each.name not in withheld)
-        self._ds, self._withheld, self._budget, self._tools, self._count = ds, withheld, budget, tools, count
-        self.request([])
+        self._ds, self._withheld, self._budget, self._tools, self._count = (
+            ds,
+            withheld,
+            budget,
+            tuple(map(schema_of, tools)),
+            count,
+        )
 
     def request(self, sections: Sequence[Section]) -> Request:
         """The request made of these sections."""
-        context = Context(
-            sections, self._budget, tools=self._tools, withheld=self._withheld, count=self._count
-        )
-        return context.request() if sections else _NOTHING
+        return Context(sections, self._budget, tools=self._tools, withheld=self._withheld, count=self._count).request()
 
     def sight(self, state: Any, config: RunnableConfig) -> Sight:
         """What the sources may look at."""
@@ -187,13 +201,6 @@ class _Declared:
             )
         except DalsegnoError as error:
             _unwritten(name, error)
-
-
-_NOTHING = Request(
-    messages=(),
-    tokens=0,
-    manifest=Manifest(budget_tokens=0, tokens=0, tools_tokens=0, prefix="", prefix_tokens=0),
-)
 
 
 def _source(declared: Section | Source) -> Source:

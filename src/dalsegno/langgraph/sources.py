@@ -84,7 +84,9 @@ class Source:
         if inspect.isawaitable(found):
             if inspect.iscoroutine(found):
                 found.close()
-            raise Misuse(f"the source {self.name!r} has to be awaited; make the node async, or give it a sync function.")
+            raise Misuse(
+                f"the source {self.name!r} has to be awaited; make the node async, or give it a sync function."
+            )
         return self._checked(found)
 
     async def agiven(self, sight: Sight) -> tuple[Section, ...]:
@@ -192,7 +194,9 @@ def _document(value: Any, place: str) -> dict[str, str]:
         fields = {"text": value}
     text, source = fields.get("text"), fields.get("source")
     if not isinstance(text, str):
-        raise Misuse(f"{place} is no document but {type(value).__name__}; give texts, documents, or mappings with text.")
+        raise Misuse(
+            f"{place} is no document but {type(value).__name__}; give texts, documents, or mappings with text."
+        )
     return {"text": text, **({"source": source} if isinstance(source, str) and source else {})}
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from dalsegno.core.cuts import Turn
 from dalsegno.core.journal import Event, Kind
@@ -23,7 +24,7 @@ from dalsegno.core.tokens import Count, estimate, message_tokens
 from dalsegno.core.turns import turn_of_fields
 from dalsegno.errors import Misuse
 
-__all__ = ["Pending", "turn_of", "turn_of_event", "turns_of", "with_numbers"]
+__all__ = ["Pending", "schema_of", "turn_of", "turn_of_event", "turns_of", "with_numbers"]
 
 Pending = Callable[[Any], bool]
 """Tells whether a message awaits an approval or an answer from outside."""
@@ -68,6 +69,14 @@ def _fields(message: Any, place: str) -> dict[str, Any]:
         f"{place} is no message but {type(message).__name__}; give LangChain messages, or mappings with role and "
         "content."
     )
+
+
+def schema_of(tool: Any) -> Any:
+    """What a provider is told of a tool."""
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception:  # noqa: BLE001 - a tool of another kind counts by its readable form
+        return str(tool)
 
 
 # --- numbers from the journal -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -91,11 +92,13 @@ class Context:
         object.__setattr__(self, "tools", tuple(self.tools))
         if type(self.budget_tokens) is not int or self.budget_tokens < 1:
             raise Misuse(f"budget_tokens={self.budget_tokens!r}: give a whole number of tokens from 1.")
-        names = [section.name if isinstance(section, Section) else None for section in self.sections]
-        for name, section in zip(names, self.sections, strict=True):
-            if name is None:
-                raise Misuse(f"{type(section).__name__} is no section; give Section(name=…, text=…).")
-            if names.count(name) > 1:
+        given: object
+        for given in self.sections:
+            if not isinstance(given, Section):
+                raise Misuse(f"{type(given).__name__} is no section; give Section(name=…, text=…).")
+        names = Counter(section.name for section in self.sections)
+        for name, times in names.items():
+            if times > 1:
                 raise Misuse(f"two sections are called {name!r}; give each a name of its own.")
             if name in self.withheld:
                 raise Misuse(f"section {name!r} is both given and withheld; leave it out of one of them.")
@@ -112,18 +115,16 @@ class Context:
         note = self._note(parts)
         fixed = tools_tokens + (self.count(note) + MESSAGE_TOKENS if note else 0)
         fixed += sum(self.count(text) + MESSAGE_TOKENS for part in parts for text in part.instructions)
-        room = self.budget_tokens
+        room, over = self.budget_tokens, 0
+        least: Mapping[str, int] = {}
         for _ in range(_ATTEMPTS):
-            shown = fit(parts, room, fixed)
-            request = self._assembled(parts, shown, note, tools_tokens)
-            if request.tokens <= self.budget_tokens:
+            request = self._assembled(parts, fit(parts, room, fixed), note, tools_tokens)
+            over = request.tokens - self.budget_tokens
+            if over <= 0:
                 return request
-            room -= request.tokens - self.budget_tokens  # a counter for which the whole is more than its parts
-        raise ContextTooLarge(
-            budget_tokens=self.budget_tokens,
-            over_tokens=request.tokens - self.budget_tokens,
-            least={entry.name: entry.tokens for entry in request.manifest.sections if entry.tokens},
-        )
+            room -= over  # a counter for which the whole is more than its parts
+            least = {entry.name: entry.tokens for entry in request.manifest.sections if entry.tokens}
+        raise ContextTooLarge(budget_tokens=self.budget_tokens, over_tokens=over, least=least)
 
     # --- assembling
 
@@ -136,11 +137,15 @@ class Context:
 
     def _assembled(self, parts: Sequence[Part], shown: Sequence[Shown], note: str, tools_tokens: int) -> Request:
         texts = self._framed(parts, shown)
-        head = [text for part, text in zip(parts, texts, strict=True) if text and part.section.is_plain and _at_head(part)]
+        head = [
+            text for part, text in zip(parts, texts, strict=True) if text and part.section.is_plain and _at_head(part)
+        ]
         head += [text for part in parts for text in part.instructions]
         head += [note] if note else []
         head += [
-            text for part, text in zip(parts, texts, strict=True) if text and not part.section.is_plain and _at_head(part)
+            text
+            for part, text in zip(parts, texts, strict=True)
+            if text and not part.section.is_plain and _at_head(part)
         ]
         beginning = "\n\n".join(head)
         messages: list[Any] = [self.write("system", beginning)] if beginning else []
@@ -183,11 +188,7 @@ class Context:
         ]
         marks = iter(marks_for(fenced, others))
         return [
-            ""
-            if not each.text
-            else each.text
-            if part.section.is_plain
-            else part.framed(each.text, next(marks))
+            "" if not each.text else each.text if part.section.is_plain else part.framed(each.text, next(marks))
             for part, each in zip(parts, shown, strict=True)
         ]
 

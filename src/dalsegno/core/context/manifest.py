@@ -108,6 +108,8 @@ class Manifest:
         lines = [f"{self.tokens} of {self.budget_tokens} tokens; beginning {self.prefix} ({self.prefix_tokens} tokens)"]
         for one in self.sections:
             sign = "-" if one.fidelity == "left_out" else "+"
-            lines.append(f"  {sign} {one.name} ({one.fidelity}): {one.tokens} tokens{f'; {one.why}' if one.why else ''}")
+            lines.append(
+                f"  {sign} {one.name} ({one.fidelity}): {one.tokens} tokens{f'; {one.why}' if one.why else ''}"
+            )
         lines += [f"  - {name} (withheld): {why}" for name, why in self.withheld.items()]
         return "\n".join(lines)

@@ -184,7 +184,9 @@ class Section:
         ladder = tuple(_member(Fidelity, level, self._of("ladder")) for level in given)
         places = [_ORDER.index(level) for level in (self.fidelity, *ladder)]
         if any(after <= before for before, after in zip(places, places[1:], strict=False)):
-            raise Misuse(f"{self._of('ladder')} goes from more to less, below {self.fidelity.value!r}; got {list(given)}.")
+            raise Misuse(
+                f"{self._of('ladder')} goes from more to less, below {self.fidelity.value!r}; got {list(given)}."
+            )
         return ladder
 
 

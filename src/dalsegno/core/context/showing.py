@@ -113,9 +113,7 @@ class Part:
 
     def _excerpt(self, room: int) -> Shown | None:
         if self.section.excerpt_chars:
-            return _fitting(
-                self._said(extract(self.text, self.section.excerpt_chars, len), Fidelity.EXCERPT), room
-            )
+            return _fitting(self._said(extract(self.text, self.section.excerpt_chars, len), Fidelity.EXCERPT), room)
         inner = room - self.cost("x")
         while inner >= _LEAST_EXCERPT:
             shown = self._said(extract(self.text, inner, self._count), Fidelity.EXCERPT)
@@ -148,7 +146,9 @@ class Part:
         gone = len(turns) - len(kept)
         recent = self.section.keep_recent
         unasked = not start and gone
-        why = "" if not gone else "results without their call" if unasked else f"only the newest {recent} were asked for"
+        why = (
+            "" if not gone else "results without their call" if unasked else f"only the newest {recent} were asked for"
+        )
         return Shown(
             fidelity=Fidelity.FULL if not gone or unasked else Fidelity.EXCERPT,
             tokens=sum(turns[at].tokens for at in kept),
