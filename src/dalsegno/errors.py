@@ -399,8 +399,8 @@ class BudgetSpent(Refused):
 
     def __init__(self, scope: str, limits: Sequence[str]) -> None:
         super().__init__(
-            f"the {scope}'s budget has no room for this ({', '.join(limits)}); it was not begun. Raise the limit, or let "
-            "the run end"
+            f"the {scope}'s budget has no room for this ({', '.join(limits)}); it was not begun. Raise the limit, or "
+            "let the run end"
         )
         self.scope = scope
         self.limits = tuple(limits)

@@ -4,8 +4,8 @@ Rules of this module:
 
 * Amounts are whole numbers: tokens, calls, steps, microseconds, billionths of the currency. Sums of them are exact in
   any order, however many branches add to them.
-* A call begins only when what it is taken to cost still fits: what is not known before (its time, its answer beyond what
-  was set aside) may carry a budget over its limit by that one call, never by a second.
+* A call begins only when what it is taken to cost still fits: what is not known before (its time, its answer beyond
+  what was set aside) may carry a budget over its limit by that one call, never by a second.
 * A limit that is not given does not limit. From the soft share on, a limit is near; that is for a warning.
 * Money needs prices. A model without one is charged as the dearest that has one: never as if it were free.
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 from dalsegno.errors import Damaged, Misuse
 
-__all__ = ["Limits", "Price", "Prices", "Spent", "add_spending", "over", "near", "passed"]
+__all__ = ["Limits", "Price", "Prices", "Spent", "add_spending", "near", "over", "passed"]
 
 _MICROS = 1_000_000
 _NANOS = Decimal(1_000_000_000)
@@ -168,8 +168,8 @@ def over(limits: Limits, spent: Spent, ask: Spent) -> tuple[str, ...]:
     Args:
         limits: what may be spent.
         spent: what was.
-        ask: what is about to be. One that has no room left at all is over even when nothing of it is asked for: the call
-            would take time and money that were not set aside.
+        ask: what is about to be. One that has no room left at all is over even when nothing of it is asked for:
+            the call would take time and money that were not set aside.
     """
     found = []
     for kind in limits.given:
@@ -265,8 +265,8 @@ def add_spending(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None
 
     Args:
         left: what the field holds: `run`, `spent`, and as far as there are any `near` and `exhausted`.
-        right: `begin` with a run's id, which starts it at nothing unless it is that run already; or amounts to add under
-            `spent`, and names to add under `near` and `exhausted`.
+        right: `begin` with a run's id, which starts it at nothing unless it is that run already; or amounts to add
+            under `spent`, and names to add under `near` and `exhausted`.
 
     Raises:
         Damaged: one of the two is something else.

@@ -63,8 +63,10 @@ _ALIKE = str.maketrans(
 
 _ROLES = "system|user|human|assistant|ai|developer|tool|function|系统|用户|人类|助手|助理|工具"
 _ENDS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
+_BLANKS = " \\t\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000"
+_COLONS = ":：﹕"
 _ROLE_LINE = re.compile(
-    rf"(?:^|(?<=[{_ENDS}]))(?=[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000{_HIDDEN}#*_>(\[-]*+(?P<head>[^{_ENDS}:：﹕]{{1,40}})[:：﹕])"
+    rf"(?:^|(?<=[{_ENDS}]))(?=[{_BLANKS}{_HIDDEN}#*_>(\[-]*+(?P<head>[^{_ENDS}{_COLONS}]{{1,40}})[{_COLONS}])"
 )
 _ROLE = re.compile(rf"(?:{_ROLES})(?:\W*|\s*[(\[<].*)")
 _TEMPLATE = re.compile(r"\[(?=\s*/?\s*(?:INST|SYSTEM|USER|ASSISTANT)\b)", re.IGNORECASE)

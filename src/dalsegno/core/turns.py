@@ -26,8 +26,8 @@ def turn_of_fields(fields: Mapping[str, Any], count: Count = estimate, *, pendin
     """A turn without a number.
 
     Args:
-        fields: `role`, and as far as there are any `content`, `tool_calls`, `invalid_tool_calls`, `tool_call_id`, `name`
-            and `id`.
+        fields: `role`, and as far as there are any `content`, `tool_calls`, `invalid_tool_calls`, `tool_call_id`,
+            `name` and `id`.
         count: tokens of a text.
         pending: whether it awaits an approval.
     """

@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* A run's budget begins with the agent, and not again when the run is resumed. Each turn of the loop is a step; each model
-  call is set aside before it begins, and settled by what the provider reports.
+* A run's budget begins with the agent, and not again when the run is resumed. Each turn of the loop is a step; each
+  model call is set aside before it begins, and settled by what the provider reports.
 * When the budget is spent the agent ends, with a closing message that says so in place of an answer. No call is left
   without its result, because the end comes before a model call and never after one that asks for tools.
 * Needs the `langchain` package; the rest of dalsegno does not.
@@ -77,7 +77,9 @@ class BudgetMiddleware(AgentMiddleware[BudgetState, Any, Any]):
         """Count a step of the loop, or end it."""
         meter = self._budget.meter(state, get_config())
         spent = self._budget.spent_up(state)
-        if not spent:
+        if spent:
+            meter.note(spent)
+        else:
             try:
                 meter.step()
             except BudgetSpent as refusal:

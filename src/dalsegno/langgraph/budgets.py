@@ -2,13 +2,13 @@
 
 Rules of this module:
 
-* A node under the budget sets its step and each of its model calls aside before they begin, and settles them by what the
-  provider reports. A call that would exceed is not begun; the node then ends with an update that says so, and the
+* A node under the budget sets its step and each of its model calls aside before they begin, and settles them by what
+  the provider reports. A call that would exceed is not begun; the node then ends with an update that says so, and the
   graph's own edge leads to the defined end. No exception leaves the node for it.
 * The field of the state adds up what the nodes spent, parallel ones too; it is what edges look at. With a database the
   account there decides, and it knows what the state does not: calls whose process died before their checkpoint.
-* A run begins at the node `begin`, which a resumed run does not pass again; its id is that of the node's task, so that a
-  repetition of that node is the same run.
+* A run begins at the node `begin`, which a resumed run does not pass again; its id is that of the node's task, so that
+  a repetition of that node is the same run.
 * Near a limit there is one warning in the log for each run and limit, and the name in the field's `near`.
 """
 
@@ -80,7 +80,9 @@ class Budget:
         """Take the limits.
 
         Args:
-            run, thread, tenant: what each may spend; None does not limit.
+            run: what one run may spend; None does not limit.
+            thread: what all runs of a thread may.
+            tenant: what all threads of the tenant may, in a period.
             prices: by model name; needed for limits on money.
             ds: the open database with the accounts; needed for limits of threads and tenants, and for a run's budget to
                 survive a crash in the middle of a call.
@@ -140,7 +142,7 @@ class Budget:
         signature = inspect.signature(function)
         takes_config = "config" in signature.parameters
 
-        def inner(meter: Meter, args: tuple[Any, ...], config: RunnableConfig, given: dict[str, Any]) -> Any:
+        def inner(args: tuple[Any, ...], config: RunnableConfig, given: dict[str, Any]) -> Any:
             own = {"config": config} if takes_config else {}
             return function(*args, **own, **given)
 
@@ -150,7 +152,7 @@ class Budget:
             try:
                 meter.step()
                 with watched(meter, config or {}) as seen, meter.timed():
-                    found = inner(meter, args, seen, given)
+                    found = inner(args, seen, given)
             except BudgetSpent:
                 found = None
             return meter.told(found)
@@ -161,7 +163,7 @@ class Budget:
             try:
                 await _apart(meter.step)
                 with watched(meter, config or {}) as seen, meter.timed(settle=False):
-                    found = await inner(meter, args, seen, given)
+                    found = await inner(args, seen, given)
             except BudgetSpent:
                 found = None
             finally:
@@ -287,11 +289,15 @@ class Meter:
             standing = self.budget.ask(self._account, self._before + self._spent, ask)
             if standing.refused:
                 refusal = BudgetSpent(standing.refused, standing.exhausted)
-                self._exhausted += refusal.names
-                _log.warning("budget spent: %s of %s", ", ".join(refusal.names), self._who)
+                self.note(refusal.names)
                 raise refusal
             self._spent += ask
             self._near += self.budget.warn(self._who, standing.near, standing.spent)
+
+    def note(self, names: tuple[str, ...]) -> None:
+        """Note the limits, such as `run: tokens`, that ended this."""
+        self._exhausted += names
+        _log.warning("budget spent: %s of %s", ", ".join(names), self._who)
 
     def settle(self, difference: Spent) -> None:
         """Correct what was set aside by what it really was."""

@@ -4,8 +4,8 @@ Rules of this module:
 
 * The declaration is made once, beside the node, and checked there. The node gets the request and builds none.
 * What a node is denied of a shared declaration is said with the reason, and stands in the manifest.
-* The manifest is written down before the node runs, in a transaction of its own, so that a call that was cut short is on
-  record too. One that cannot be written down is no reason to stop a run: it is logged.
+* The manifest is written down before the node runs, in a transaction of its own, so that a call that was cut short is
+  on record too. One that cannot be written down is no reason to stop a run: it is logged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from dalsegno.errors import DalsegnoError, Misuse
 from dalsegno.langgraph.config import conf_of, fence_of
 from dalsegno.langgraph.context import Context
 from dalsegno.langgraph.sources import Sight, Source
-from dalsegno.langgraph.turns import schema_of
 from dalsegno.services.manifests import Call
 
 __all__ = ["HasContext", "call"]
@@ -163,7 +162,7 @@ class _Declared:
             ds,
             withheld,
             budget,
-            tuple(map(schema_of, tools)),
+            tools,
             count,
         )
 

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from dalsegno.core import context as core
 from dalsegno.core.cuts import Turn
 from dalsegno.core.tokens import Count
-from dalsegno.langgraph.turns import turn_of
+from dalsegno.langgraph.turns import schema_of, turn_of
 
 __all__ = ["Context"]
 
@@ -26,7 +26,11 @@ def _write(role: str, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Context(core.Context):
-    """What one call gets; see `dalsegno.core.context.Context`. Reads LangChain and OpenAI messages, writes LangChain's."""
+    """What one call gets, of LangChain or OpenAI messages; see `dalsegno.core.context.Context`. Writes LangChain's."""
 
     read: Callable[[Any, str, Count], Turn] = _read
     write: Callable[[str, str], Any] = _write
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", tuple(map(schema_of, self.tools)))
+        core.Context.__post_init__(self)

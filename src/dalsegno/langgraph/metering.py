@@ -3,7 +3,8 @@
 Rules of this module:
 
 * Before a call: its messages and tools by estimate, and what its answer may cost, are set aside; without room the call
-  is not begun. After it: what the provider reports takes their place, or an estimate of the answer where it says nothing.
+  is not begun. After it: what the provider reports takes their place, or an estimate of the answer where it says
+  nothing.
 * A call that fails keeps what was set aside for its prompt: the provider may have charged it.
 """
 

@@ -6,12 +6,14 @@ Rules of this module:
 * Trust decides where it may stand: rules, and nothing but rules and the application's own records, stand among the
   instructions. What users and third parties said never does.
 * Rules and what stands at the tail (the question) never give way, unless they are declared to. Anything else gives
-  way level by level: full, excerpt, summary (where one is given), reference, left out. A ladder of its own says otherwise.
+  way level by level: full, excerpt, summary (where one is given), reference, left out. A ladder of its own says
+  otherwise.
 * Wrong declarations are refused when they are made, not when the budget is short.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,8 +176,8 @@ class Section:
             raise Misuse(f"{self._of('rules')} are a text at the head; messages and other places are for other trust.")
         if self.place is Place.HEAD and (self.messages or self.trust not in (Trust.RULES, Trust.OWN)):
             raise Misuse(
-                f"{self._of(f'trust={self.trust.value!r}')} may not stand at the head, among the instructions; only texts "
-                "of trust 'rules' and 'own' may. Place it in the middle."
+                f"{self._of(f'trust={self.trust.value!r}')} may not stand at the head, among the instructions; only "
+                "texts of trust 'rules' and 'own' may. Place it in the middle."
             )
 
     def _checked_ladder(self, given: Any) -> tuple[Fidelity, ...]:
@@ -183,7 +185,7 @@ class Section:
             raise Misuse(f"{self._of('ladder')}={given!r}: give a list of levels, such as ['excerpt', 'left_out'].")
         ladder = tuple(_member(Fidelity, level, self._of("ladder")) for level in given)
         places = [_ORDER.index(level) for level in (self.fidelity, *ladder)]
-        if any(after <= before for before, after in zip(places, places[1:], strict=False)):
+        if any(after <= before for before, after in itertools.pairwise(places)):
             raise Misuse(
                 f"{self._of('ladder')} goes from more to less, below {self.fidelity.value!r}; got {list(given)}."
             )

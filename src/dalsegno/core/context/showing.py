@@ -3,7 +3,8 @@
 Rules of this module:
 
 * An excerpt of a text is its own words (`core/extracts.py`); of messages, the newest, cut where no call is parted from
-  its result (`core/cuts.py`). The oldest go in steps, so that the first message shown stays the first for several turns.
+  its result (`core/cuts.py`). The oldest go in steps, so that the first message shown stays the first for several
+  turns.
 * A result whose call is not in the list is never shown: no model takes it.
 * What a section costs is counted as it will stand, fence and all. A level that does not fit its room is None.
 """
