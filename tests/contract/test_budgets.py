@@ -260,7 +260,7 @@ async def test_an_agent_ends_with_a_closing_message_and_no_call_without_its_resu
     assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai", "tool", "ai"]
     assert state["messages"][-1].text == "The budget of this run is spent; it ends here."
     assert state["budget"]["exhausted"] == ["run: tokens"]
-    assert (spent_of(state).calls, spent_of(state).steps, spent_of(state).tokens) == (2, 3, 300)
+    assert (spent_of(state).calls, spent_of(state).steps, spent_of(state).tokens) == (2, 2, 300)
     state = await call(agent, "invoke", {"messages": [HumanMessage("go")]}, {**CONFIG, "recursion_limit": 40})
     assert state["budget"]["exhausted"] == ["thread: calls"]
     assert len(model.calls) == 3

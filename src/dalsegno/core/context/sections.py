@@ -24,7 +24,6 @@ from dalsegno.errors import Misuse
 
 __all__ = ["Fidelity", "Place", "Section", "Trust"]
 
-_STRIDE = 8
 _MAX_NAME = 80
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -80,7 +79,7 @@ class Section:
         summary: a shorter text that may stand for it.
         keep_recent: of messages, at most so many of the newest are shown.
         stride: of messages, so many go at once when the oldest have to, so that the beginning of the request stays the
-            same over several turns.
+            same over several turns. Left out: up to half of what fits; 1 shows the most there is room for.
         ladder: levels that it may give way to, from more to less; `()` for none; None for the usual ones.
     """
 
@@ -134,11 +133,6 @@ class Section:
     def is_plain(self) -> bool:
         """Whether its text stands without a fence: the rules, and the user's own question at the tail."""
         return self.trust is Trust.RULES or (self.trust is Trust.USER and self.place is Place.TAIL)
-
-    @property
-    def step(self) -> int:
-        """How many messages go at once when the oldest have to."""
-        return self.stride or (max(1, self.keep_recent // 2) if self.keep_recent else _STRIDE)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

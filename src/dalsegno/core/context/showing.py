@@ -3,8 +3,8 @@
 Rules of this module:
 
 * An excerpt of a text is its own words (`core/extracts.py`); of messages, the newest, cut where no call is parted from
-  its result (`core/cuts.py`). The oldest go in steps, so that the first message shown stays the first for several
-  turns.
+  its result (`core/cuts.py`). The oldest go in steps of up to half of what fits, so that the first message shown
+  stays the first for several turns.
 * A result whose call is not in the list is never shown: no model takes it.
 * What a section costs is counted as it will stand, fence and all. A level that does not fit its room is None.
 """
@@ -126,20 +126,21 @@ class Part:
         return None
 
     def _newest(self, room: int) -> Shown:
-        """As many of the newest messages as fit, the oldest left out in steps; the least that can be, where none do."""
-        turns, most = self.turns, self.section.keep_recent
-        starts = list(range(0, len(turns), self.section.step))
-        starts += range(starts[-1] + 1 if starts else 0, len(turns))
-        if most is not None:
-            starts = [at for at in starts if len(turns) - at <= most] or [max(0, len(turns) - most)]
-        low, high = 0, len(starts)
+        """The newest messages that fit, rounded so that the first of them stays the first for several turns."""
+        size, most = len(self.turns), self.section.keep_recent
+        low, high = 0 if most is None else max(0, size - most), size
         while low < high:
             middle = (low + high) // 2
-            if self._window(starts[middle]).tokens <= room:
+            if self._window(middle).tokens <= room:
                 high = middle
             else:
                 low = middle + 1
-        return self._window(starts[low] if low < len(starts) else max(0, len(turns) - 1))
+        if low >= size:
+            return self._window(max(0, size - 1))
+        half = (size - low) // 2
+        step = self.section.stride or (half if most is not None and size - low == most else _power_of_two(half))
+        start = -(-low // step) * step if 0 < step <= max(1, half) else low
+        return self._window(start)
 
     def _window(self, start: int) -> Shown:
         turns = self.turns
@@ -156,6 +157,11 @@ class Part:
             kept=kept,
             why=why if recent or unasked else "",
         )
+
+
+def _power_of_two(most: int) -> int:
+    """The largest power of two up to a number; 0 for 0. It seldom changes when the number does a little."""
+    return 1 << (most.bit_length() - 1) if most else 0
 
 
 def _fitting(shown: Shown, room: int) -> Shown | None:
