@@ -1,7 +1,7 @@
 """How much of each prompt is a byte-identical beginning of the turn before's: what a provider's cache can take.
 
-One conversation of many turns with tools, rules, a card that changes now and then, and two documents found anew for each
-question. Every way of assembling gets the same and may use as many tokens; what it sends is written out as bytes, tools
+One conversation of many turns with tools, rules, a card that changes now and then, and two documents found anew for
+each question. Every way of assembling gets the same and may use as many tokens; what it sends is written out as bytes, tools
 first, and compared with what it sent a turn before. The share is weighted by tokens, over all turns but the first.
 
 * *naive*: rules, card and documents in one system prompt, then the newest messages, as many as fit.
@@ -52,7 +52,9 @@ def turn(at: int) -> list[AnyMessage]:
     return [*asked, AIMessage(write(2000 + at, 400))]
 
 
-def naive(rules: str, card: str, documents: Sequence[str], messages: Sequence[AnyMessage], room: int) -> list[AnyMessage]:
+def naive(
+    rules: str, card: str, documents: Sequence[str], messages: Sequence[AnyMessage], room: int
+) -> list[AnyMessage]:
     """Everything but the messages in one system prompt."""
     system = SystemMessage("\n\n".join([rules, card, *documents]))
     kept: list[AnyMessage] = []
