@@ -1,8 +1,8 @@
 """How much of each prompt is a byte-identical beginning of the turn before's: what a provider's cache can take.
 
 One conversation of many turns with tools, rules, a card that changes now and then, and two documents found anew for
-each question. Every way of assembling gets the same and may use as many tokens; what it sends is written out as bytes, tools
-first, and compared with what it sent a turn before. The share is weighted by tokens, over all turns but the first.
+each question. Every way of assembling gets the same and may use as many tokens; what it sends is written out as bytes,
+tools first, and compared with what it sent a turn before. The share is weighted by tokens, over all turns but the first.
 
 * *naive*: rules, card and documents in one system prompt, then the newest messages, as many as fit.
 * *trim_messages*: rules and card in the system prompt, the documents in a message before the question, the history by
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
 
@@ -81,7 +81,7 @@ def trimmed(
         start_on="human",
     )
     asked = max(at for at, message in enumerate(kept) if isinstance(message, HumanMessage))
-    return [system, *kept[:asked], evidence, *kept[asked:]]
+    return cast("list[AnyMessage]", [system, *kept[:asked], evidence, *kept[asked:]])
 
 
 def ours(keep: int | None) -> Assembler:
@@ -92,14 +92,14 @@ def ours(keep: int | None) -> Assembler:
     ) -> Sequence[AnyMessage]:
         asked = max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage))
         sections = [
-            Section(name="rules", text=rules, trust="rules"),  # type: ignore[arg-type] # a text names the member
-            Section(name="card", text=card, place="head"),  # type: ignore[arg-type] # a text names the member
-            Section(name="earlier", messages=messages[:asked], trust="user", keep_recent=keep),  # type: ignore[arg-type] # a text names the member
+            Section(name="rules", text=rules, trust="rules"),
+            Section(name="card", text=card, place="head"),
+            Section(name="earlier", messages=messages[:asked], trust="user", keep_recent=keep),
             *(
-                Section(name=f"document {at}", text=text, trust="third_party", priority=60)  # type: ignore[arg-type] # a text names the member
+                Section(name=f"document {at}", text=text, trust="third_party", priority=60)
                 for at, text in enumerate(documents)
             ),
-            Section(name="question", messages=messages[asked:], trust="user", place="tail"),  # type: ignore[arg-type] # a text names the member
+            Section(name="question", messages=messages[asked:], trust="user", place="tail"),
         ]
         return Context(sections, room + schema_tokens(TOOLS), tools=TOOLS).request().messages
 

@@ -87,16 +87,16 @@ class Section:
     text: str = ""
     messages: Sequence[Any] = ()
     source: str = ""
-    trust: Trust = Trust.OWN
-    fidelity: Fidelity = Fidelity.FULL
+    trust: Trust | str = Trust.OWN
+    fidelity: Fidelity | str = Fidelity.FULL
     priority: int = 50
-    place: Place | None = None
+    place: Place | str | None = None
     excerpt_tokens: int | None = None
     excerpt_chars: int | None = None
     summary: str = ""
     keep_recent: int | None = None
     stride: int | None = None
-    ladder: Sequence[Fidelity] | None = None
+    ladder: Sequence[Fidelity | str] | None = None
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -117,12 +117,13 @@ class Section:
     @property
     def levels(self) -> tuple[Fidelity, ...]:
         """How it may be shown, from the most to the least."""
+        most = Fidelity(self.fidelity)
         if self.ladder is not None:
-            return (self.fidelity, *self.ladder)
+            return (most, *map(Fidelity, self.ladder))
         if self.trust is Trust.RULES or self.place is Place.TAIL:
-            return (self.fidelity,)
-        below = _ORDER[_ORDER.index(self.fidelity) + 1 :]
-        return (self.fidelity, *(level for level in below if level is not Fidelity.SUMMARY or self.summary))
+            return (most,)
+        below = _ORDER[_ORDER.index(most) + 1 :]
+        return (most, *(level for level in below if level is not Fidelity.SUMMARY or self.summary))
 
     @property
     def has_voice(self) -> bool:
@@ -170,7 +171,7 @@ class Section:
             raise Misuse(f"{self._of('rules')} are a text at the head; messages and other places are for other trust.")
         if self.place is Place.HEAD and (self.messages or self.trust not in (Trust.RULES, Trust.OWN)):
             raise Misuse(
-                f"{self._of(f'trust={self.trust.value!r}')} may not stand at the head, among the instructions; only "
+                f"{self._of(f'trust={str(self.trust)!r}')} may not stand at the head, among the instructions; only "
                 "texts of trust 'rules' and 'own' may. Place it in the middle."
             )
 
@@ -178,10 +179,10 @@ class Section:
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise Misuse(f"{self._of('ladder')}={given!r}: give a list of levels, such as ['excerpt', 'left_out'].")
         ladder = tuple(_member(Fidelity, level, self._of("ladder")) for level in given)
-        places = [_ORDER.index(level) for level in (self.fidelity, *ladder)]
+        places = [_ORDER.index(level) for level in (Fidelity(self.fidelity), *ladder)]
         if any(after <= before for before, after in itertools.pairwise(places)):
             raise Misuse(
-                f"{self._of('ladder')} goes from more to less, below {self.fidelity.value!r}; got {list(given)}."
+                f"{self._of('ladder')} goes from more to less, below {str(self.fidelity)!r}; got {list(given)}."
             )
         return ladder
 
