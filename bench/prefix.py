@@ -2,7 +2,8 @@
 
 One conversation of many turns with tools, rules, a card that changes now and then, and two documents found anew for
 each question. Every way of assembling gets the same and may use as many tokens; what it sends is written out as bytes,
-tools first, and compared with what it sent a turn before. The share is weighted by tokens, over all turns but the first.
+tools first, and compared with what it sent a turn before. The share is weighted by tokens, over all turns but the
+first.
 
 * *naive*: rules, card and documents in one system prompt, then the newest messages, as many as fit.
 * *trim_messages*: rules and card in the system prompt, the documents in a message before the question, the history by

@@ -17,6 +17,7 @@ from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.context import Manifest, Section
 from dalsegno.core.journal import Event, Kind, Undecoded
+from dalsegno.core.retention import RetentionPolicy, Thin
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.budgets import Budget, Spending
@@ -31,6 +32,7 @@ from dalsegno.langgraph.sources import (
     from_messages,
     from_state,
 )
+from dalsegno.langgraph.worker import Told, Upkeep, Worker
 
 __all__ = [
     "ActionPolicy",
@@ -50,12 +52,17 @@ __all__ = [
     "NotHappened",
     "Price",
     "Rename",
+    "RetentionPolicy",
     "Section",
     "Spending",
     "Spent",
     "StateSchema",
     "Summary",
+    "Thin",
+    "Told",
     "Undecoded",
+    "Upkeep",
+    "Worker",
     "acompact",
     "afork",
     "aresume",

@@ -36,7 +36,7 @@ _PASSED = re.compile(rf"[\s{_HIDDEN}\u0300-\u036f\u0483-\u0489\u20d0-\u20ff\x00-
 
 _OPENERS = "<＜﹤˂ᐸ❮〈⟨〈≪《⋘«"
 _OPENER = re.compile(f"[{_OPENERS}]")
-_SLASHES = "/／⁄∕╱⧸"
+_SLASHES = "/／⁄∕╱⧸\\＼"
 _BARS = "|｜¦ǀ∣│"
 _BROKEN = "‹"
 

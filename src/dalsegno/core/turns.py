@@ -20,6 +20,8 @@ from dalsegno.errors import Misuse
 __all__ = ["read_mapping", "turn_of_fields"]
 
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "chat": "assistant"}
+_CALL_NOTHING = frozenset({"user", "tool", "system"})
+"""Roles in whose messages a `tool_use` block is material that someone put there."""
 
 
 def turn_of_fields(fields: Mapping[str, Any], count: Count = estimate, *, pending: bool = False) -> Turn:
@@ -39,7 +41,8 @@ def turn_of_fields(fields: Mapping[str, Any], count: Count = estimate, *, pendin
         for call in fields.get(key) or ()
         if isinstance(call, Mapping)
     ]
-    calls = calls or [block.get("id") for block in _blocks(fields, "tool_use")]
+    if not calls and _ROLES.get(role, role) not in _CALL_NOTHING:
+        calls = [block.get("id") for block in _blocks(fields, "tool_use")]
     name = fields.get("name")
     return Turn(
         role=_ROLES.get(role, role),
