@@ -15,6 +15,8 @@ from dalsegno.contracts import Op, Step, Store, Summarizer
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.retention import Retention
@@ -224,6 +226,8 @@ class Dalsegno:
         self.action = self.actions.action
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
+        self.context = Contexts(store, self.scope)
+        self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
 

@@ -12,6 +12,8 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 __all__ = [
     "ActionFailed",
     "ActionInFlight",
@@ -22,8 +24,10 @@ __all__ = [
     "ActionResultLost",
     "ApprovalRequired",
     "BlobNotFound",
+    "BudgetSpent",
     "CheckpointNotFound",
     "Conflict",
+    "ContextTooLarge",
     "DalsegnoError",
     "Damaged",
     "GraphChanged",
@@ -133,6 +137,29 @@ class KeyReused(Misuse):
 
 class TranscriptError(Misuse):
     """A file to import is not a transcript this version can read; nothing was written."""
+
+
+class ContextTooLarge(Misuse):
+    """What must go into a call does not fit into its budget; nothing was sent.
+
+    Attributes:
+        budget_tokens: what the call may cost.
+        over_tokens: by how much the least of it is too large.
+        least: what that least consists of, tokens by section.
+    """
+
+    def __init__(self, *, budget_tokens: int, over_tokens: int, least: Mapping[str, int]) -> None:
+        largest = sorted(least.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
+        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
+        super().__init__(
+            f"what must stay takes {budget_tokens + over_tokens:,} tokens and the budget is {budget_tokens:,}: "
+            f"{over_tokens:,} too many ({parts}).{alone} Raise the budget, shorten one of them, or give it a ladder by "
+            "which it may give way."
+        )
+        self.budget_tokens = budget_tokens
+        self.over_tokens = over_tokens
+        self.least = dict(least)
 
 
 # --- reload and retry -----------------------------------------------------------------------------
@@ -360,6 +387,28 @@ class ActionResultLost(Refused):
             "plain data, such as the outside system's id"
         )
         self.action_id = action_id
+
+
+class BudgetSpent(Refused):
+    """A model call or a step would exceed a budget, so it was not begun.
+
+    Attributes:
+        scope: whose budget: `run`, `thread` or `tenant`.
+        limits: names of the limits it would exceed.
+    """
+
+    def __init__(self, scope: str, limits: Sequence[str]) -> None:
+        super().__init__(
+            f"the {scope}'s budget has no room for this ({', '.join(limits)}); it was not begun. Raise the limit, or "
+            "let the run end"
+        )
+        self.scope = scope
+        self.limits = tuple(limits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The limits as a state's budget field has them, such as `run: tokens`."""
+        return tuple(f"{self.scope}: {name}" for name in self.limits)
 
 
 class ThreadDeleted(Refused):

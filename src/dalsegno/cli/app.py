@@ -18,6 +18,7 @@ from dalsegno.cli import (
     audit,
     check,
     checkpoints,
+    context,
     demo,
     diff,
     erase,
@@ -57,6 +58,7 @@ for room in (
     retention,
     actions,
     audit,
+    context,
     runs,
     worker,
 ):
