@@ -15,9 +15,11 @@ from dalsegno.core.action_policy import ActionPolicy, Approval, Happened, NotHap
 from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.journal import Event, Kind, Undecoded
+from dalsegno.core.ownership import Field
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
+from dalsegno.langgraph.compiling import check_graph, compile  # noqa: A004 - what LangGraph calls it
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Default",
     "Drop",
     "Event",
+    "Field",
     "Happened",
     "Kind",
     "Migration",
@@ -39,8 +42,10 @@ __all__ = [
     "acompact",
     "afork",
     "aresume",
+    "check_graph",
     "compact",
     "compaction_node",
+    "compile",
     "connect",
     "errors",
     "fork",

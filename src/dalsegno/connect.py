@@ -19,7 +19,7 @@ from dalsegno.faces.actions import Actions
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
-from dalsegno.faces.threads import Threads
+from dalsegno.faces.threads import Diagnosis, Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.opening import check_on_input
 from dalsegno.langgraph.summarizer import summarizer_of
@@ -189,6 +189,7 @@ class Dalsegno:
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self.schema = schema
         self.summarizer = summarizer
         self._create = create
         self._lock = threading.Lock()
@@ -211,6 +212,10 @@ class Dalsegno:
     def action(self) -> Callable[..., Any]:
         """The decorator that makes a function's calls actions: `ds.actions.action`."""
         return self.actions.action
+
+    def doctor(self, thread_id: str) -> Diagnosis:
+        """What is wrong with how a thread is used: `ds.threads.doctor`."""
+        return self.threads.doctor(thread_id)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

@@ -38,6 +38,7 @@ __all__ = [
     "Misuse",
     "NotADatabase",
     "NotCanonical",
+    "NotOwner",
     "NotSerializable",
     "Refused",
     "SchemaNewer",
@@ -374,15 +375,35 @@ class GraphChanged(Refused):
     """The run waits for a node that the graph no longer has; resuming would silently do nothing."""
 
 
+class NotOwner(Refused):
+    """A node wrote a field that another node owns; nothing of its writes was stored.
+
+    Attributes:
+        field: the field.
+        node: who wrote it.
+        owners: who may.
+    """
+
+    def __init__(self, field: str, *, node: str, owners: tuple[str, ...]) -> None:
+        super().__init__(
+            f"node {node!r} wrote {field!r}, which {' and '.join(map(repr, owners))} "
+            f"own{'s' if len(owners) == 1 else ''}; nothing of its writes was stored. Let the owner write it, or name "
+            f"{node!r} in Field({field!r}, owner=…)"
+        )
+        self.field = field
+        self.node = node
+        self.owners = owners
+
+
 class StateFromFuture(Refused):
     """The stored state was written by a newer schema version than this code knows."""
 
 
 class StateShapeError(Refused):
-    """A required field is missing after migration.
+    """A state, or what is written to it, has not the shape that its schema says: a field is missing or holds something else.
 
     Attributes:
-        path: the missing field, such as `attachments[0].ref`.
+        path: the field, such as `attachments[0].ref`.
     """
 
     def __init__(self, path: str, message: str) -> None:

@@ -519,3 +519,30 @@ WHERE g.found > 0;
 -- name: blobs_unused
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND t.created_at BETWEEN %(first)s AND %(last)s AND t.name <> %(name)s
+  AND t.owner IS NOT DISTINCT FROM %(owner)s::text AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT %(limit)s;
+
+-- name: openings
+SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
+JOIN ds_events e ON e.tenant = %(tenant)s AND e.thread = w.thread::int AND e.seq <= %(events)s
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: items_size
+SELECT coalesce(sum(octet_length(i.body::text)), 0)::bigint FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
+CROSS JOIN LATERAL (
+  SELECT body FROM ds_items
+  WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = (r.part ->> 0)::int
+    AND pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int
+  OFFSET 0
+) i;

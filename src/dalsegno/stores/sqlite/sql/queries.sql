@@ -501,3 +501,26 @@ WHERE g.found > 0;
 -- name: blobs_unused
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events FROM ds_threads t INDEXED BY ds_threads_born
+WHERE t.tenant = :tenant AND t.created_at BETWEEN :first AND :last AND t.name <> :name AND t.owner IS :owner
+  AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT :limit;
+
+-- name: openings
+SELECT e.thread, i.body FROM json_each(:threads) w
+CROSS JOIN ds_events e ON e.tenant = :tenant AND e.thread = w.value AND e.seq <= :events
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
+
+-- name: items_size
+SELECT coalesce(sum(length(CAST(i.body AS BLOB))), 0) FROM json_each(:ranges) r
+CROSS JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
+ AND i.pos BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
