@@ -254,7 +254,7 @@ def _owners(graph: GraphFacts) -> Iterator[LintFinding]:
                         fix=f"let the owner write it, or name {node!r} in Field({each.name!r}, owner=…)",
                         place=graph.nodes[node].place,
                     )
-        elif len(seen) > 1 and not each.reduced:
+        elif len(seen) > 1 and not each.reduced and not _parallel(graph, each.name):
             yield LintFinding(
                 rule="several-owners",
                 level="warning",

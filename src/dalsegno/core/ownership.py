@@ -157,11 +157,14 @@ class Field:
 
     def _check_type(self, value: Any, path: str) -> None:
         try:
-            self._adapter.validate_python(value, strict=True)
+            made = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=True)[0]
             place = path + "".join(f".{step}" if isinstance(step, str) else f"[{step!r}]" for step in first["loc"])
             raise _mistyped(place, self.type, f"{type(first['input']).__name__} ({first['msg']})") from None
+
+        if (place := _converted(made, value, path)) is not None:
+            raise _mistyped(place, self.type, f"of another form, which would have to be converted")
 
     def _check_default(self) -> None:
         try:
@@ -224,6 +227,8 @@ def _named(annotation: Any) -> str:
 
 
 def _adapter_of(name: str, annotation: Any) -> TypeAdapter[Any]:
+    if isinstance(annotation, str):
+        raise Misuse(f"Field({name!r}): type={annotation!r} is a text; give the type itself.")
     try:
         return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError as error:
@@ -232,6 +237,23 @@ def _adapter_of(name: str, annotation: Any) -> TypeAdapter[Any]:
     except (PydanticSchemaGenerationError, TypeError, NameError) as error:
         raise Misuse(f"Field({name!r}): type={annotation!r} cannot be checked: {error}") from None
     return TypeAdapter(annotation)
+
+
+def _converted(made: Any, value: Any, path: str) -> str | None:
+    """The first place where a check has made something else of a value, such as a model of a dictionary."""
+    if type(made) is not type(value):
+        return path
+    if isinstance(value, Mapping):
+        extra = next((key for key in value if key not in made), MISSING)
+        if extra is not MISSING:
+            return f"{path}.{extra}"
+        pairs = ((f"{path}.{key}", made[key], part) for key, part in value.items())
+    elif isinstance(value, (list, tuple)):
+        pairs = ((f"{path}[{at}]", *pair) for at, pair in enumerate(zip(made, value, strict=True)))
+    else:
+        return None
+    found = (_converted(inner, part, place) for place, inner, part in pairs)
+    return next((place for place in found if place is not None), None)
 
 
 def _bodies(value: Any, path: str, limit: int, depth: int = 0) -> Iterator[tuple[str, int]]:

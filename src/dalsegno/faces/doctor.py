@@ -20,6 +20,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import (
+    POOL,
     Range,
     elements_of,
     is_message,
@@ -190,7 +191,9 @@ def _news(rows: Sequence[reading.Row]) -> Op[tuple[Loaded, dict[int, dict[str, i
         before[row.ckpt] = nodes
     if rows:
         wanted = [place for parts in fresh.values() for places in parts.values() for place in places]
-        roots = [{"$list": ranges_over(sorted(wanted))}] if wanted else []
+        roots: list[Any] = [{"$ref": pos} for lane, pos in wanted if lane == POOL]
+        if listed := sorted(place for place in wanted if place[0] != POOL):
+            roots.append({"$list": ranges_over(listed)})
         yield from load(rows[0].tenant, rows[0].thread, roots, loaded)
     new = {
         ckpt: {

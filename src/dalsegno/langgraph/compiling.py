@@ -15,19 +15,21 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from langchain_core.runnables import RunnableConfig
 from langgraph._internal._runnable import RunnableCallable
 from langgraph.channels import BinaryOperatorAggregate, LastValue
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._read import PregelNode
 from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
-from langgraph.types import Overwrite
 
 from dalsegno.core.ownership import MISSING, Field
 from dalsegno.core.schema import StateSchema
 from dalsegno.core.topology import together
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.linting import builder_of, edges_of
+from dalsegno.langgraph.owning import check_write
+from dalsegno.langgraph.surroundings import channels_of
 
 __all__ = ["check_graph", "compile"]
 
@@ -128,18 +130,15 @@ def _held(name: str, node: PregelNode, schema: StateSchema) -> PregelNode:
         if isinstance(entry, ChannelWriteTupleEntry)
     ]
 
-    def check(output: Any) -> Any:
+    def check(output: Any, config: RunnableConfig) -> Any:
+        channels = channels_of(config) or {}
         for entry in entries:
             for channel, value in entry.mapper(output) or ():
-                field = schema.field(channel)
-                if field is not None:
-                    field.check_owner(name)
-                    whole = isinstance(value, Overwrite)
-                    field.check(value.value if whole else value, whole=True if whole else None)
+                check_write(schema, name, channel, value, channels)
         return output
 
-    async def acheck(output: Any) -> Any:
-        return check(output)
+    async def acheck(output: Any, config: RunnableConfig) -> Any:
+        return check(output, config)
 
     update: dict[str, Any] = {"writers": [RunnableCallable(check, acheck, trace=False), *node.writers]}
     if isinstance(node.channels, list):

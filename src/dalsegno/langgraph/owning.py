@@ -6,7 +6,8 @@ Rules of this module:
   applied (`applied`). The first refusal keeps it out of the database, the second one stops the run before its next step.
 * A task is known by its path, and where that names only a `Send`'s place, by the run that is under way. What was stored
   before the run began was held to the rules of its time, and is not looked at again.
-* Owners are those of the root graph. A subgraph is one node of it.
+* Owners are those of the root graph. A subgraph is one node of it. It hands back all that it shares with the graph above;
+  a value that it was given and did not change is no write of it.
 * A field of one run is taken out of everything that is stored, in every namespace: states, inputs, the arguments of
   `Send`s, pending writes, and the run's own settings that LangGraph notes beside a checkpoint.
 """
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import LastValue
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Overwrite, Send
@@ -37,7 +39,7 @@ from dalsegno.langgraph.said import text_of_value
 from dalsegno.services.arrivals import Said
 from dalsegno.services.heard import Heard, Spoken
 
-__all__ = ["Contract", "Told"]
+__all__ = ["Contract", "Told", "check_write"]
 
 C = TypeVar("C", bound=Mapping[str, Any])
 
@@ -93,7 +95,8 @@ class Contract:
         if self._schema is None:
             return writes
         if not conf_of(config).get("checkpoint_ns"):
-            self._check(self._node(task_id, path), writes)
+            node, channels = self._task(task_id, path)
+            self._check(node, writes, channels)
         kept = [(channel, self._bare(channel, value)) for channel, value in writes if channel not in self._run_fields]
         return kept or [(_NO_WRITES, None)] if writes else writes
 
@@ -116,10 +119,11 @@ class Contract:
         with self._lock:
             run = self._runs.get(loop, _Run()) if loop is not None else _Run()
             noted = run.written if loop is not None else self._updated
+        channels = frame.f_locals.get("channels") or {}
         for task in tasks:
             if getattr(task, "id", None) not in run.stored:
-                self._check(task.name if loop is not None else None, task.writes)
-                self._check_input(task.writes, checkpoint, frame.f_locals.get("channels") or {})
+                self._check(task.name if loop is not None else None, task.writes, channels)
+                self._check_input(task.writes, checkpoint, channels)
             if self._told:
                 by = task.name if loop is not None else _BY_PERSON
                 by = _BY_INPUT if by in OUTSIDE else by
@@ -129,16 +133,10 @@ class Contract:
                     while loop is None and len(noted) > 64:  # noqa: PLR2004 - updates have no end to be forgotten at
                         noted.popitem(last=False)
 
-    def _check(self, node: str | None, writes: Iterable[tuple[str, Any]]) -> None:
-        for channel, value in writes:
-            known = self._schema.field(channel) if self._schema is not None else None
-            if known is None:
-                continue
-            known.check_owner(node)
-            if isinstance(value, Overwrite):
-                known.check(value.value, whole=True)
-            else:
-                known.check(value)
+    def _check(self, node: str | None, writes: Iterable[tuple[str, Any]], channels: Mapping[str, Any]) -> None:
+        if self._schema is not None:
+            for channel, value in writes:
+                check_write(self._schema, node, channel, value, channels)
 
     def _check_input(self, writes: Iterable[tuple[str, Any]], checkpoint: Any, channels: Mapping[str, Any]) -> None:
         """Check a run's input, which is one write until the first step takes it apart."""
@@ -148,23 +146,21 @@ class Contract:
             if channel != INPUT:
                 continue
             got = {each.name: fields.get(given, each.name) for each in self._schema.fields}
-            self._check(None, [(name, value) for name, value in got.items() if value is not MISSING])
+            self._check(None, [(name, value) for name, value in got.items() if value is not MISSING], {})
             self._schema.check_due(
                 lambda name, got=got: got[name] not in (None, MISSING) or _holds(channels.get(name)),  # type: ignore[misc]
                 _ran(checkpoint),
             )
 
-    def _node(self, task_id: str, path: str) -> str | None:
-        """The node of a task; None where it is none, or cannot be told."""
-        if path.removeprefix("~~")[10 if path.startswith("~~") else 0 :].startswith(_PULL):
-            return path.partition(_PULL)[2] or None
+    def _task(self, task_id: str, path: str) -> tuple[str | None, Mapping[str, Any]]:
+        """The node of a task, None where it is none or cannot be told, and the channels it reads from, if they are known."""
         with self._lock:
             loops = list(self._runs)
         for loop in loops:
             task = getattr(loop, "tasks", {}).get(task_id)
             if task is not None:
-                return cast("str", task.name)
-        return None
+                return task.name, loop.channels
+        return path.partition(_PULL)[2] or None, {}
 
     # --- what is stored
 
@@ -256,6 +252,41 @@ class Contract:
             said = Said(id=None, kind=Kind.FIELD, author=author, text=text_of_value(written))
             spoken.append(Spoken(said=said, tree=tree, lifted=lift(tree, plan)))
         return Heard(spoken=spoken, gone=(), plan=plan) if heard is None else replace(heard, spoken=spoken)
+
+
+def check_write(schema: StateSchema, node: str | None, channel: str, value: Any, channels: Mapping[str, Any]) -> None:
+    """Hold one write to the schema.
+
+    Args:
+        schema: what it is held to.
+        node: who writes; None for the outside.
+        channel: where to.
+        value: what is written.
+        channels: of the graph, as they are before; empty where they are not known.
+
+    Raises:
+        NotOwner: another node owns the field.
+        StateShapeError: the field holds something else.
+    """
+    field = schema.field(channel)
+    if field is None or _is_given_back(channels.get(channel), value):
+        return
+    field.check_owner(node)
+    whole = isinstance(value, Overwrite)
+    field.check(value.value if whole else value, whole=True if whole else None)
+
+
+def _is_given_back(channel: Any, value: Any) -> bool:
+    """Whether a write changes nothing: the channel keeps the last value and has this one."""
+    if not isinstance(channel, LastValue) or not channel.is_available():
+        return False
+    held = channel.get()
+    if held is value:
+        return True
+    try:
+        return type(held) is type(value) and bool(held == value)
+    except Exception:  # noqa: BLE001 - a value's own comparison; what cannot be compared counts as changed
+        return False
 
 
 def _plain(value: Any) -> Any:
