@@ -400,7 +400,7 @@ class StateFromFuture(Refused):
 
 
 class StateShapeError(Refused):
-    """A state, or what is written to it, has not the shape that its schema says: a field is missing or holds something else.
+    """A state, or what is written to it, has not its schema's shape: a field is missing, or holds something else.
 
     Attributes:
         path: the field, such as `attachments[0].ref`.

@@ -74,7 +74,7 @@ def b(state):
 
 
 def fan(state):
-    return [Send("work", {"n": n, "then": lambda: n}) for n in range(2)]
+    return [Send("work", {"n": n, "then": lambda: None}) for n in range(2)]
 
 
 def work(state):

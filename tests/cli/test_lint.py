@@ -91,7 +91,10 @@ def test_sarif_is_written(run, tmp_path):
     (run_,) = log["runs"]
     assert log["version"] == "2.1.0"
     assert {each["ruleId"] for each in run_["results"]} >= {"unreduced-list", "append-only"}
-    assert all(not Path(each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]).is_absolute() or True for each in run_["results"])
+    assert all(
+        not Path(each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]).is_absolute() or True
+        for each in run_["results"]
+    )
 
 
 def test_sarif_that_cannot_be_written_is_one_line(run, tmp_path):

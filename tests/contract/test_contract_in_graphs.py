@@ -89,7 +89,16 @@ def graph(**nodes: Any) -> Any:
 
 def stored_of(execute: Callable[..., list[Any]]) -> str:
     """Everything that a database holds, as text."""
-    tables = ["ds_items", "ds_blobs", "ds_checkpoints", "ds_writes", "ds_events", "ds_forms", "ds_threads", "ds_actions"]
+    tables = [
+        "ds_items",
+        "ds_blobs",
+        "ds_checkpoints",
+        "ds_writes",
+        "ds_events",
+        "ds_forms",
+        "ds_threads",
+        "ds_actions",
+    ]
     return "\n".join(
         bytes(cell).decode("utf-8", "replace") if isinstance(cell, (bytes, memoryview)) else str(cell)
         for table in tables

@@ -210,9 +210,7 @@ def test_an_action_whose_end_is_unknown(ds):
 
     with (
         pytest.raises(Lost),
-        ds.actions.perform(
-            "refund", {"order": "A-1"}, kind="create", thread_id="t", step="one", unclear=(Lost,)
-        ),
+        ds.actions.perform("refund", {"order": "A-1"}, kind="create", thread_id="t", step="one", unclear=(Lost,)),
     ):
         raise Lost
     (found,) = ds.doctor("t").findings

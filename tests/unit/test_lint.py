@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from dalsegno.core.effects import is_effect, is_send, names_recipient, words_of
-from dalsegno.core.lint import IDS, FieldFacts, GraphFacts, NodeFacts, SendFacts, ToolFacts, lint, sarif
+from dalsegno.core.lint import FieldFacts, GraphFacts, NodeFacts, SendFacts, ToolFacts
+from dalsegno.core.lint_rules import IDS, lint
 from dalsegno.core.ownership import Field
+from dalsegno.core.sarif import sarif
 from dalsegno.core.schema import StateSchema
 from dalsegno.core.topology import Edge
 
@@ -17,7 +19,9 @@ CHAIN = [Edge(sources=["__start__"], targets=["a"]), Edge(sources=["a"], targets
 
 
 def graph(*fields: FieldFacts, edges: Any = CHAIN, writes: Any = (), schema: Any = None, **more: Any) -> GraphFacts:
-    nodes = {name: NodeFacts(name=name, writes=frozenset(writes), place=f"app.py:{at}") for at, name in enumerate("ab", 1)}
+    nodes = {
+        name: NodeFacts(name=name, writes=frozenset(writes), place=f"app.py:{at}") for at, name in enumerate("ab", 1)
+    }
     return GraphFacts(
         name="graph",
         fields={each.name: each for each in fields},
@@ -48,7 +52,12 @@ def test_nothing_is_found_where_nothing_is_wrong():
 
 
 FAULTS = {
-    "a list": (graph(FieldFacts(name="found", is_list=True), edges=FORK, writes=["found"]), "error", "unreduced-list", "found"),
+    "a list": (
+        graph(FieldFacts(name="found", is_list=True), edges=FORK, writes=["found"]),
+        "error",
+        "unreduced-list",
+        "found",
+    ),
     "a field": (graph(FieldFacts(name="step"), edges=FORK, writes=["step"]), "error", "unreduced-field", "step"),
     "a reducer that drops": (
         graph(FieldFacts(name="found", is_list=True, reduced=True, drops=True), edges=FORK, writes=["found"]),

@@ -177,7 +177,9 @@ SCHEMA = StateSchema(
         ({"question", "plan"}, {"planner"}, None),
     ],
 )
-def test_a_required_field_is_due_from_the_input_or_once_an_owner_has_run(has: set[str], ran: set[str], lacks: str | None):
+def test_a_required_field_is_due_from_the_input_or_once_an_owner_has_run(
+    has: set[str], ran: set[str], lacks: str | None
+):
     if lacks is None:
         SCHEMA.check_due(has.__contains__, ran)
         return

@@ -20,8 +20,8 @@ import typer
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import counted, shown
-from dalsegno.core.lint import lint as lint_graph
-from dalsegno.core.lint import sarif as sarif_log
+from dalsegno.core.lint_rules import lint as lint_graph
+from dalsegno.core.sarif import sarif as sarif_log
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.linting import builder_of, facts_of, schema_of
@@ -53,7 +53,7 @@ def lint(
         typer.Option("--example", metavar="MODULE:NAME", help="A state in use, or a function that returns one."),
     ] = None,
 ) -> None:
-    """Look for what will fail, lose something or cost too much. Exits with 0 if no error was found, with 1 if one was."""
+    """Look for what will fail, lose something or cost too much. Exits with 0 without an error, with 1 with one."""
     found = _target(target)
     made = _called(found, target)
     builder = builder_of(made)
@@ -104,7 +104,7 @@ def _target(name: str) -> Any:
         found: Any = importlib.import_module(module)
     except Exception as error:
         said = " ".join(str(error).split()) or "no message"
-        msg = f"{module} cannot be imported: {type(error).__name__}: {said}; run `python -c 'import {module}'` to see where"
+        msg = f"{module} cannot be imported: {type(error).__name__}: {said}; import it in Python to see where"
         raise Misuse(msg) from error
     try:
         for part in path.split("."):

@@ -13,23 +13,32 @@ from typing import Final
 
 __all__ = ["is_effect", "is_send", "names_recipient", "words_of"]
 
+
+def _listed(words: str) -> list[str]:
+    return words.split()
+
+
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SENDS: Final = frozenset(
-    "send email mail notify sms message post publish tweet reply forward call page invite".split()
-)
+_SENDS: Final = frozenset(_listed("send email mail notify sms message post publish tweet reply forward invite"))
 _EFFECTS: Final = _SENDS | frozenset(
-    "create add insert delete remove drop update set write save upload pay charge refund transfer withdraw deposit buy "
-    "sell order book reserve cancel submit approve reject deploy restart merge commit push issue open close assign "
-    "grant revoke schedule execute purchase ship rename move archive modify reset put patch".split()
+    _listed(
+        "create add insert delete remove drop update set write save upload pay charge refund transfer withdraw "
+        "deposit buy sell order book reserve cancel submit approve reject deploy restart merge commit push issue "
+        "assign grant revoke schedule execute purchase ship rename move archive modify reset put patch"
+    )
 )
 _READS: Final = frozenset(
-    "get list read search find look lookup fetch query show describe check count load view compute calculate convert "
-    "translate summarize classify validate parse format estimate predict render draft plan think select retrieve "
-    "calc is has".split()
+    _listed(
+        "get list read search find look lookup fetch query show describe check count load view compute calculate "
+        "convert translate summarize classify validate parse format estimate predict render draft plan think select "
+        "retrieve calc is has"
+    )
 )
 _RECIPIENT: Final = frozenset(
-    "to recipient recipients address email mail channel user phone number target receiver audience contact customer "
-    "room chat addressee cc room_id chat_id webhook url topic".split()
+    _listed(
+        "to recipient recipients address email mail channel user phone number target receiver audience contact "
+        "customer room chat addressee cc room_id chat_id webhook url topic"
+    )
 )
 
 

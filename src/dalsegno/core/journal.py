@@ -104,7 +104,7 @@ _CODES = {
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
 DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION, Kind.FIELD}
-"""Kinds that a caller may append. An edit, a deletion or a field is read off the state, an action off its transition."""
+"""Kinds that a caller may append. What the state or an action's transition tells is not written by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

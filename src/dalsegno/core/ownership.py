@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* An owner is a node. What comes from outside of the graph, a run's input or a person's update, has no node: it may write
-  every field, and is held to types and sizes like everyone else. Reading is free.
+* An owner is a node. What comes from outside of the graph, a run's input or a person's update, has no node: it may
+  write every field, and is held to types and sizes like everyone else. Reading is free.
 * What is written is held to the field's type exactly: nothing is converted. Where a reducer merges writes, what it is
   given is its own business; the type is that of what it makes, and only the outermost of it is looked at, so that a
   long list costs no more than a short one.
@@ -24,6 +24,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
 from dalsegno.core import fields
+from dalsegno.core.migrations import is_count
 from dalsegno.errors import Misuse, NotOwner, StateShapeError
 
 __all__ = ["MISSING", "OUTSIDE", "Field", "check_fields", "filled", "missing_of"]
@@ -88,11 +89,12 @@ class Field:
                 raise Misuse(
                     f"Field({self.name!r}): {key}={getattr(self, key)!r}; use {' or '.join(map(repr, words))}."
                 )
-        if self.reducer is not None and not callable(self.reducer):
+        reducer: Any = self.reducer
+        if reducer is not None and not callable(reducer):
             raise Misuse(
                 f"Field({self.name!r}): reducer={self.reducer!r}; give a function of two values, as LangGraph does."
             )
-        if not isinstance(self.limit_bytes, int) or isinstance(self.limit_bytes, bool) or self.limit_bytes < 1:
+        if not is_count(self.limit_bytes):
             raise Misuse(f"Field({self.name!r}): limit_bytes={self.limit_bytes!r}; give a whole number of bytes.")
         if self.scope == "run" and (self.journal or self.required or self.keep == "reference"):
             raise Misuse(
@@ -163,8 +165,8 @@ class Field:
             place = path + "".join(f".{step}" if isinstance(step, str) else f"[{step!r}]" for step in first["loc"])
             raise _mistyped(place, self.type, f"{type(first['input']).__name__} ({first['msg']})") from None
 
-        if (place := _converted(made, value, path)) is not None:
-            raise _mistyped(place, self.type, f"of another form, which would have to be converted")
+        if (other := _converted(made, value, path)) is not None:
+            raise _mistyped(other, self.type, "of another form, which would have to be converted")
 
     def _check_default(self) -> None:
         try:
@@ -278,7 +280,8 @@ def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         for at, part in inside:
             yield path + at, part
     else:
-        for name in getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", ()):
+        names: Any = getattr(type(value), "model_fields", None) or getattr(value, "__dataclass_fields__", ())
+        for name in names:
             yield f"{path}.{name}", getattr(value, name, None)
 
 

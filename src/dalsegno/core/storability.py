@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
-import threading
 import typing
 from collections.abc import Iterator
 from typing import Any, Final
@@ -25,7 +24,8 @@ __all__ = ["bytes_in", "unstorable"]
 _CODE: Final = "keep a name in the state and look the function up when it is needed"
 _RESOURCE: Final = "keep an id in the state and open it when it is needed, or hand it over in the run's context"
 _UNKNOWN: Final = "dalsegno.register({0}) if it is plain data, else keep an id in the state"
-_LOCKS: Final = (threading.Lock, threading.RLock)
+_LOCKS: Final = frozenset({"_thread", "threading"})
+"""Modules whose functions make locks; `threading.Lock` is such a function up to Python 3.12."""
 _CARRIERS: Final = frozenset({"ndarray", "DataFrame", "Image", "Tensor"})
 
 
@@ -49,31 +49,30 @@ def _walk(annotation: Any, place: str, seen: set[int]) -> Iterator[tuple[str, st
     origin = typing.get_origin(annotation)
     if origin is collections.abc.Callable or annotation in (typing.Callable, collections.abc.Callable):
         yield place, "a callable", _CODE
-        return
+    elif not isinstance(annotation, type) and getattr(annotation, "__module__", "") in _LOCKS:
+        yield place, "a lock", _RESOURCE
+    elif origin is not None or not isinstance(annotation, type):
+        for part, inside in _behind(annotation, origin, place):
+            yield from _walk(part, inside, seen)
+    elif (hint := _hint(annotation)) is not None:
+        yield place, type_name(annotation), hint
+    else:
+        for name, part in _named_fields(annotation):
+            yield from _walk(part, f"{place}.{name}", seen)
+
+
+def _behind(annotation: Any, origin: Any, place: str) -> Iterator[tuple[Any, str]]:
+    """What a generic, a union or an alias is made of, with where it stands."""
     if origin is typing.Literal:
         return
     if origin is typing.Annotated:
-        yield from _walk(typing.get_args(annotation)[0], place, seen)
+        yield typing.get_args(annotation)[0], place
         return
-    if origin is not None:
-        inside = f"{place}[]" if isinstance(origin, type) and issubclass(origin, collections.abc.Collection) else place
-        for part in typing.get_args(annotation):
-            yield from _walk(part, inside, seen)
-        return
-    if annotation in _LOCKS:
-        yield place, "a lock", _RESOURCE
-        return
-    if not isinstance(annotation, type):
-        for name in ("__value__", "__supertype__"):
-            if (behind := getattr(annotation, name, None)) is not None:
-                yield from _walk(behind, place, seen)
-        return
-    hint = _hint(annotation)
-    if hint is not None:
-        yield place, type_name(annotation), hint
-        return
-    for name, part in _named_fields(annotation):
-        yield from _walk(part, f"{place}.{name}", seen)
+    inside = f"{place}[]" if isinstance(origin, type) and issubclass(origin, collections.abc.Collection) else place
+    yield from ((part, inside) for part in typing.get_args(annotation))
+    for name in ("__value__", "__supertype__"):
+        if origin is None and (behind := getattr(annotation, name, None)) is not None:
+            yield behind, place
 
 
 def _hint(cls: type) -> str | None:

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from statistics import median
 from typing import Final, TypeAlias
 
@@ -276,8 +277,8 @@ def _lost(thread: ThreadFacts) -> Iterator[Symptom]:
                 f"{each.kept} there"
                 for step, each in found[:_SHOWN]
             ],
-            step=f"let its reducer keep both (`{name}: Annotated[list, operator.add]`) and nodes return only what is new; "
-            "`dalsegno lint` finds such fields",
+            step=f"let its reducer keep both (`{name}: Annotated[list, operator.add]`) and nodes return only what is "
+            "new; `dalsegno lint` finds such fields",
         )
 
 
@@ -299,21 +300,21 @@ def _left(thread: ThreadFacts) -> Iterator[Symptom]:
 
 def _growing(thread: ThreadFacts) -> Iterator[Symptom]:
     counts = [step.messages for step in thread.steps]
-    if not counts or thread.summaries or any(b < a for a, b in zip(counts, counts[1:], strict=False)):
+    if not counts or thread.summaries or any(b < a for a, b in pairwise(counts)):
         return
     tokens = thread.message_bytes // 4
     if counts[-1] <= MOST_MESSAGES and tokens <= MOST_TOKENS:
         return
     yield Symptom(
         rule="growing-history",
-        what=f"the state holds {counts[-1]} messages, about {tokens:,} tokens, and nothing was ever taken out: each call "
-        "costs more than the last, and one day the window is full",
+        what=f"the state holds {counts[-1]} messages, about {tokens:,} tokens, and nothing was ever taken out: each "
+        "call costs more than the last, and one day the window is full",
         evidence=[
             f"{counts[0]} messages at checkpoint {thread.steps[0].checkpoint_id}",
             f"{counts[-1]} messages at checkpoint {thread.steps[-1].checkpoint_id}",
             "no summary of this thread",
         ],
-        step="add dalsegno.compaction_node(ds=ds) or ContinuityMiddleware (docs/compaction.md); the journal keeps all of it",
+        step="add dalsegno.compaction_node(ds=ds) or ContinuityMiddleware (docs/compaction.md); the journal keeps all",
     )
 
 
@@ -351,8 +352,8 @@ def _moved(thread: ThreadFacts) -> Iterator[Symptom]:
     if same:
         yield Symptom(
             rule="thread-id-changed",
-            what="another thread of the same owner begins with the same words: the conversation may go on under a new id, "
-            "where nothing of this one is known",
+            what="another thread of the same owner begins with the same words: the conversation may go on under a new "
+            "id, where nothing of this one is known",
             evidence=[f"{_cut(thread.opening)}", *(_told(each) for each in same[:_SHOWN])],
             step="let the client keep one thread_id for a conversation; to go on here, send the next turn to "
             f"{thread.thread_id!r}",
@@ -362,8 +363,8 @@ def _moved(thread: ThreadFacts) -> Iterator[Symptom]:
     if thread.owner is not None and thread.events <= _TURNS and len(short) >= _TURNS:
         yield Symptom(
             rule="thread-id-changed",
-            what=f"{thread.owner!r} has {len(short) + 1} threads of a single turn within {_span(NEAR)}: the id may be made "
-            "anew with each turn",
+            what=f"{thread.owner!r} has {len(short) + 1} threads of a single turn within {_span(NEAR)}: the id may be "
+            "made anew with each turn",
             evidence=[_told(each) for each in short[:_SHOWN]],
             step="make the thread_id once for a conversation and keep it with the client",
         )
@@ -386,10 +387,10 @@ def _preference(thread: ThreadFacts) -> Iterator[Symptom]:
     if found:
         yield Symptom(
             rule="preference-in-state",
-            what="the state holds what seems to be true of the person beyond this conversation; the next thread will not "
-            "know it, and this one will never learn that it changed",
+            what="the state holds what seems to be true of the person beyond this conversation; the next thread will "
+            "not know it, and this one will never learn that it changed",
             evidence=[f"{each.place}: {_cut(each.text)}" for each in found[:_SHOWN]],
-            step="keep it in long-term memory under the user, and read it into the call; the state keeps the conversation",
+            step="keep it in long-term memory under the user, and read it into the call from there",
         )
 
 

@@ -45,7 +45,7 @@ from dalsegno.core.symptoms import (
     examine,
 )
 from dalsegno.core.tree import canonical
-from dalsegno.faces.checkpoints import CheckpointInfo, infos_of
+from dalsegno.faces.checkpoints import infos_of
 from dalsegno.services import inspect, reading
 from dalsegno.services.action_rows import row_of
 from dalsegno.services.frames import from_micros
@@ -126,7 +126,9 @@ def diagnose(scope: Scope, name: str) -> Op[Diagnosis]:
     calls, opening, events = yield from _journal(scope, name, thread.events)
     actions = yield from _ledger(scope, name)
     beside = yield from _beside(scope, name, thread)
-    texts = yield from _texts(rows[0], counts[0]) if rows else _none()
+    texts: list[TextFacts] = []
+    if rows:
+        texts = yield from _texts(rows[0], counts[0])
     facts = ThreadFacts(
         thread_id=name,
         owner=thread.owner,
@@ -152,11 +154,6 @@ def diagnose(scope: Scope, name: str) -> Op[Diagnosis]:
         actions=len(actions),
         threads=len(beside),
     )
-
-
-def _none() -> Op[list[TextFacts]]:
-    return []
-    yield  # an operation that reads nothing
 
 
 # --- what each step brought ----------------------------------------------------------------------------
@@ -314,7 +311,7 @@ def _journal(scope: Scope, name: str, last: int) -> Op[tuple[list[CallFacts], st
     first = rows if last <= EVENTS else (yield Step("events_page", {**page, "after": 0, "limit": _FIRST}))
     trees = {columns[0]: orjson.loads(columns[8]) for columns in (*first, *rows) if columns[8] is not None}
     loaded = yield from load(row.tenant, row.thread, trees.values(), Loaded(references=True))
-    whole = {seq: put_back(tree, loaded.trees, loaded.blobs) for seq, tree in trees.items()}
+    whole: dict[int, Any] = {seq: put_back(tree, loaded.trees, loaded.blobs) for seq, tree in trees.items()}
     results: dict[str, list[str]] = defaultdict(list)
     for seq, kind, author, *_ in rows:
         tree = whole.get(seq)

@@ -4,8 +4,8 @@ Rules of this module:
 
 * What the graph and the schema say of one field has to agree: its nodes, its reducer. Where nodes that may run in one
   superstep write a field that nothing merges, the graph is refused before it ever runs.
-* The compiled graph is LangGraph's own. Each node is followed by a check of what it returned, so that the node fails that
-  broke the contract, its siblings finish, and a resume runs it again.
+* The compiled graph is LangGraph's own. Each node is followed by a check of what it returned, so that the node fails
+  that broke the contract, its siblings finish, and a resume runs it again.
 * A node is given the defaults of fields that the state lacks.
 """
 
@@ -90,10 +90,10 @@ def check_graph(graph: Any, schema: StateSchema) -> None:
             continue
         operator = channel.operator if isinstance(channel, BinaryOperatorAggregate) else None
         if field.reducer is not None and operator is not field.reducer:
-            has = "none" if operator is None else getattr(operator, "__name__", repr(operator))
+            has = "none" if operator is None else _called(operator)
             msg = (
-                f"the schema merges {field.name!r} with {getattr(field.reducer, '__name__', field.reducer)}, and the "
-                f"graph's reducer is {has}; write `{field.name}: Annotated[…, {getattr(field.reducer, '__name__', '…')}]` "
+                f"the schema merges {field.name!r} with {_called(field.reducer)}, and the "
+                f"graph's reducer is {has}; write `{field.name}: Annotated[…, {_called(field.reducer)}]` "
                 "in its state"
             )
             raise Misuse(msg)
@@ -105,6 +105,10 @@ def check_graph(graph: Any, schema: StateSchema) -> None:
                 f"one in the state (`{field.name}: Annotated[…, operator.add]`), or let one node write it"
             )
             raise Misuse(msg)
+
+
+def _called(function: Any) -> str:
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def _check_names(field: Field, builder: StateGraph[Any, Any, Any, Any]) -> None:

@@ -88,7 +88,7 @@ def facts_of(
         nodes={key: _node(key, builder, seen[key]) for key in builder.nodes},
         edges=edges,
         tools=[tool for key, spec in builder.nodes.items() for tool in _tools(key, spec.runnable)],
-        sends=[*_sends(builder, seen), *_tried(builder, example)],
+        sends=list(dict.fromkeys([*_sends(builder, seen), *_tried(builder, example)])),
         schema=schema,
         place=place.rpartition(":")[0],
     )
@@ -255,24 +255,27 @@ def _has_messages(kind: Any) -> bool:
 
 def _bodies(value: Any, place: str, depth: int = 0) -> Iterator[tuple[str, int, bool]]:
     """Bodies in a value: place, bytes, whether it is base64."""
-    if isinstance(value, BaseMessage):
-        yield from _bodies(value.content, f"{place}.content", depth + 1)
-    elif isinstance(value, (bytes, bytearray)):
+    if isinstance(value, (bytes, bytearray)):
         if len(value) >= _CODED_BYTES:
             yield place, len(value), False
     elif isinstance(value, str):
         coded = len(value) >= _CODED_BYTES and _is_base64(value)
-        if coded or len(value.encode(errors="surrogatepass")) >= _BODY_BYTES:
-            yield place, len(value.encode(errors="surrogatepass")), coded
-    elif depth < _DEEP and isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _bodies(part, f"{place}.{key}", depth + 1)
-    elif depth < _DEEP and isinstance(value, (list, tuple)):
-        for at, part in enumerate(value):
-            yield from _bodies(part, f"{place}[{at}]", depth + 1)
-    elif depth < _DEEP and hasattr(value, "__dict__"):
-        for key, part in vars(value).items():
-            yield from _bodies(part, f"{place}.{key}", depth + 1)
+        size = len(value.encode(errors="surrogatepass"))
+        if coded or size >= _BODY_BYTES:
+            yield place, size, coded
+    elif depth < _DEEP:
+        for inside, part in _parts(value, place):
+            yield from _bodies(part, inside, depth + 1)
+
+
+def _parts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, BaseMessage):
+        yield f"{place}.content", value.content
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{place}[{at}]", part) for at, part in enumerate(value))
+    else:
+        named = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+        yield from ((f"{place}.{key}", part) for key, part in named.items())
 
 
 def _is_base64(text: str) -> bool:

@@ -3,11 +3,11 @@
 Rules of this module:
 
 * What a task writes is looked at twice: where it is stored (`writes`), and in the run's own thread right before it is
-  applied (`applied`). The first refusal keeps it out of the database, the second one stops the run before its next step.
+  applied (`applied`). The first refusal keeps it out of the database, the second stops the run before its next step.
 * A task is known by its path, and where that names only a `Send`'s place, by the run that is under way. What was stored
   before the run began was held to the rules of its time, and is not looked at again.
-* Owners are those of the root graph. A subgraph is one node of it. It hands back all that it shares with the graph above;
-  a value that it was given and did not change is no write of it.
+* Owners are those of the root graph. A subgraph is one node of it. It hands back all that it shares with the graph
+  above; a value that it was given and did not change is no write of it.
 * A field of one run is taken out of everything that is stored, in every namespace: states, inputs, the arguments of
   `Send`s, pending writes, and the run's own settings that LangGraph notes beside a checkpoint.
 """
@@ -57,7 +57,7 @@ Wrote: TypeAlias = OrderedDict[str, list[Told]]
 
 @dataclass(slots=True)
 class _Run:
-    """A run under way: what was stored before it began, and what was written to fields, by the checkpoint it followed."""
+    """A run under way: what was stored before it began, and writes to fields, by the checkpoint they followed."""
 
     stored: frozenset[str] = frozenset()
     written: Wrote = field(default_factory=OrderedDict)
@@ -153,7 +153,7 @@ class Contract:
             )
 
     def _task(self, task_id: str, path: str) -> tuple[str | None, Mapping[str, Any]]:
-        """The node of a task, None where it is none or cannot be told, and the channels it reads from, if they are known."""
+        """The node of a task, None where it is none or unknown, and the channels it reads from, if they are known."""
         with self._lock:
             loops = list(self._runs)
         for loop in loops:
@@ -191,11 +191,11 @@ class Contract:
         return (
             cast("RunnableConfig", bare),
             cast("Checkpoint", {**checkpoint, "channel_values": kept}),
-            cast("CheckpointMetadata", self._without(metadata)),
+            self._without(metadata),
         )
 
     def _bare(self, channel: str, value: Any) -> Any:
-        """What stands in one of LangGraph's own channels, without the fields of one run; the same object if it has none."""
+        """What stands in one of LangGraph's own channels, without the fields of one run."""
         if not self._run_fields or channel not in (INPUT, TASKS):
             return value
         if isinstance(value, list):

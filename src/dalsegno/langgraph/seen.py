@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* Only what stands there plainly is told: dictionaries that are returned, keywords of `Command(update=…)`, `Send("node", …)`.
-  What is put together elsewhere is not known, and no rule blames anyone for it.
+* Only what stands there plainly is told: dictionaries that are returned, keywords of `Command(update=…)`, `Send("node",
+  …)`. What is put together elsewhere is not known, and no rule blames anyone for it.
 * A function without source (from a shell, from C) is not known.
 """
 
@@ -54,7 +54,8 @@ def function_of(runnable: Any) -> Callable[..., Any] | None:
     for name in ("func", "afunc", "coroutine"):
         found = getattr(runnable, name, None)
         if callable(found):
-            return inspect.unwrap(found)
+            unwrapped: Callable[..., Any] = inspect.unwrap(found)
+            return unwrapped
     return runnable if inspect.isfunction(runnable) else None
 
 
@@ -172,11 +173,11 @@ def _unstorable(call: ast.Call) -> Iterator[tuple[str, str, str, str, int]]:
     argument = _argument(call, 1, "arg")
     if argument is None:
         return
-    parts = [(None, argument)]
+    parts: list[tuple[ast.expr | None, ast.expr]] = [(None, argument)]
     if isinstance(argument, ast.Dict):
-        parts = [(key, value) for key, value in zip(argument.keys, argument.values, strict=True)]  # type: ignore[misc]
+        parts = list(zip(argument.keys, argument.values, strict=True))
     for key, value in parts:
-        where = f"`{_text(key)}`" if key is not None and _text(key) else "its argument"
+        where = f"`{_text(key)}`" if _text(key) else "its argument"
         if isinstance(value, ast.Lambda):
             yield node, where, "a function", "send a name, and look the function up in the node", call.lineno - 1
         elif isinstance(value, ast.GeneratorExp):
