@@ -523,7 +523,7 @@ WHERE b.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r
 -- The doctor's questions.
 
 -- name: threads_beside
-SELECT t.thread, t.name, t.created_at, t.updated_at, t.events FROM ds_threads t
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t
 WHERE t.tenant = %(tenant)s AND t.created_at BETWEEN %(first)s AND %(last)s AND t.name <> %(name)s
   AND t.owner IS NOT DISTINCT FROM %(owner)s::text AND t.deleted_at IS NULL
 ORDER BY t.created_at
@@ -531,7 +531,8 @@ LIMIT %(limit)s;
 
 -- name: openings
 SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
-JOIN ds_events e ON e.tenant = %(tenant)s AND e.thread = w.thread::int AND e.seq <= %(events)s
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = w.thread::bigint
+JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + %(events)s
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 ORDER BY e.thread, e.seq;
 

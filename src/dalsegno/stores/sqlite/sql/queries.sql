@@ -505,7 +505,7 @@ WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.te
 -- The doctor's questions.
 
 -- name: threads_beside
-SELECT t.thread, t.name, t.created_at, t.updated_at, t.events FROM ds_threads t INDEXED BY ds_threads_born
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t INDEXED BY ds_threads_born
 WHERE t.tenant = :tenant AND t.created_at BETWEEN :first AND :last AND t.name <> :name AND t.owner IS :owner
   AND t.deleted_at IS NULL
 ORDER BY t.created_at
@@ -513,7 +513,8 @@ LIMIT :limit;
 
 -- name: openings
 SELECT e.thread, i.body FROM json_each(:threads) w
-CROSS JOIN ds_events e ON e.tenant = :tenant AND e.thread = w.value AND e.seq <= :events
+CROSS JOIN ds_threads t ON t.thread = w.value AND t.tenant = :tenant
+CROSS JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + :events
 LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
 ORDER BY e.thread, e.seq;
 
