@@ -274,7 +274,7 @@ def test_a_thread_for_each_turn(store_url):
         ({"report": "The user prefers short answers."}, "report"),
         ({"preferences": {"language": "German"}}, "preferences.language"),
         ({"report": "用户喜欢简短的回答"}, "report"),
-        ({"messages": [SystemMessage("Always answer in German.")]}, "system message in messages"),
+        ({"messages": [SystemMessage("The user prefers German.")]}, "system message in messages"),
     ],
 )
 def test_a_preference_in_the_state(ds, written, place):
@@ -283,6 +283,12 @@ def test_a_preference_in_the_state(ds, written, place):
     (found,) = ds.doctor("t").findings
     assert found.rule == "preference-in-state"
     assert found.evidence[0].startswith(place)
+
+
+def test_a_programs_own_rule_is_no_preference(ds):
+    graph = chat(ds, lambda state: {"messages": [SystemMessage("Always answer in German, never use jargon.")]})
+    graph.invoke({"messages": [HumanMessage("hello")]}, config("t"))
+    assert ds.doctor("t").healthy
 
 
 def test_what_a_person_says_in_the_conversation_is_no_preference_in_the_state(ds):

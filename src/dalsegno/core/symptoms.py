@@ -146,10 +146,17 @@ class BesideFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFacts:
-    """A text that stands in the newest state outside of what was said: where, and what it says."""
+    """A text that stands in the newest state outside of what was said.
+
+    Attributes:
+        place: where.
+        text: what it says.
+        is_rule: whether it is a system message, which holds a program's own rules.
+    """
 
     place: str
     text: str
+    is_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,20 +377,27 @@ def _moved(thread: ThreadFacts) -> Iterator[Symptom]:
         )
 
 
-_PREFERS: Final = re.compile(
-    r"\b(?:i|user|customer|client|she|he|they)\s+(?:really\s+|strongly\s+|always\s+)?(?:prefers?|likes?|dislikes?|hates?|wants?\s+(?:all|every))\b"
-    r"|\b(?:always|never)\s+(?:answer|reply|respond|write|call|address|use|send|speak)\b"
-    r"|\b(?:from now on|in (?:the )?future|going forward),?\s|\bplease (?:always|never|call me|address me)\b"
-    r"|(?:用户|客户|我)(?:更)?(?:喜欢|偏好|希望以后|不喜欢|讨厌)|(?:以后|今后|从现在起)(?:都|请|一律|每次)|请(?:总是|始终|一直|永远)",
+_SOMEONE: Final = re.compile(
+    r"\b(?:i|user|customer|client|she|he|they)\s+(?:really\s+|strongly\s+|always\s+)?"
+    r"(?:prefers?|likes?|dislikes?|hates?|wants?\s+(?:all|every))\b"
+    r"|\bplease (?:call|address) me\b|(?:用户|客户|我)(?:更)?(?:喜欢|偏好|希望以后|不喜欢|讨厌)",
     re.IGNORECASE,
 )
+"""What is true of someone."""
+_ORDER: Final = re.compile(
+    r"\b(?:always|never)\s+(?:answer|reply|respond|write|call|address|use|send|speak)\b"
+    r"|\b(?:from now on|in (?:the )?future|going forward),?\s"
+    r"|(?:以后|今后|从现在起)(?:都|请|一律|每次)|请(?:总是|始终|一直|永远)",
+    re.IGNORECASE,
+)
+"""What is to be so for good; in a system message it is more likely the program's own rule."""
 _KEY: Final = re.compile(
     r"(?:^|[._\[])(?:user_)?(?:preferences?|prefs|user_profile|likes|dislikes)(?:$|[.\[])", re.IGNORECASE
 )
 
 
 def _preference(thread: ThreadFacts) -> Iterator[Symptom]:
-    found = [each for each in thread.texts if each.text and (_KEY.search(each.place) or _PREFERS.search(each.text))]
+    found = [each for each in thread.texts if each.text and _prefers(each)]
     if found:
         yield Symptom(
             rule="preference-in-state",
@@ -392,6 +406,12 @@ def _preference(thread: ThreadFacts) -> Iterator[Symptom]:
             evidence=[f"{each.place}: {_cut(each.text)}" for each in found[:_SHOWN]],
             step="keep it in long-term memory under the user, and read it into the call from there",
         )
+
+
+def _prefers(each: TextFacts) -> bool:
+    if _SOMEONE.search(each.text) is not None:
+        return True
+    return not each.is_rule and bool(_KEY.search(each.place) or _ORDER.search(each.text))
 
 
 RULES: Final[Sequence[Rule]] = (_unknown, _twice, _lost, _left, _growing, _rising, _moved, _preference)

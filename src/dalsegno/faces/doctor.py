@@ -420,7 +420,10 @@ def _texts(row: reading.Row, messages: Mapping[str, Sequence[Range]]) -> Op[list
         tree = _bare(put_back(node, loaded.trees, loaded.blobs))
         if name in messages:
             system = [each for each in tree if is_message(each) and each["$m"] == "system"]
-            found += [TextFacts(place=f"system message in {name}", text=text_of_tree(each)[:_LONG]) for each in system]
+            found += [
+                TextFacts(place=f"system message in {name}", text=text_of_tree(each)[:_LONG], is_rule=True)
+                for each in system
+            ]
         elif name != "summary":
             found += [TextFacts(place=place, text=text[:_LONG]) for place, text in _strings(tree, name)]
     return found[:_TEXTS]
