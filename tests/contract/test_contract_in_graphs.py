@@ -494,3 +494,20 @@ def test_a_compiled_graph_is_drawn_and_read_as_before(ds):
     stock = graph().compile(checkpointer=ds.checkpointer)
     assert built.get_graph().to_json() == stock.get_graph().to_json()
     assert set(built.nodes) == set(stock.nodes)
+
+
+def test_under_compile_the_node_itself_fails_and_its_sibling_is_kept(ds):
+    ran: list[str] = []
+
+    def b(state):
+        ran.append("b")
+        return {"notes": ["from b"]}
+
+    built = dalsegno.compile(graph(a=lambda state: {"verdict": "x"}, b=b), ds)
+    with pytest.raises(NotOwner):
+        built.invoke({"question": "q"}, CONFIG, durability="sync")
+    assert str(ds.threads.status("t")["t"]) == "failed"
+    (failed,) = [task for task in built.get_state(CONFIG).tasks if task.error is not None]
+    assert failed.name == "a"
+    mended = dalsegno.compile(graph(b=b, judge=lambda state: {"verdict": "ok"}), ds)
+    assert dalsegno.resume(mended, "t")["notes"] == ["from b"]
