@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -206,12 +205,9 @@ class Dalsegno:
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
+        self.action = self.actions.action
+        """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
-
-    @property
-    def action(self) -> Callable[..., Any]:
-        """The decorator that makes a function's calls actions: `ds.actions.action`."""
-        return self.actions.action
 
     def doctor(self, thread_id: str) -> Diagnosis:
         """What is wrong with how a thread is used: `ds.threads.doctor`."""
