@@ -94,7 +94,12 @@ def faulty() -> Any:
     return builder
 
 
+class Task(TypedDict):
+    id: str
+
+
 class Sound(TypedDict, total=False):
+    tasks: list[Task]
     messages: Annotated[list[AnyMessage], add_messages]
     question: str
     sources: Annotated[list[str], operator.add]

@@ -20,6 +20,11 @@ def importable(monkeypatch: pytest.MonkeyPatch):
     sys.modules.pop(GRAPHS, None)
 
 
+def line_of(beginning: str) -> int:
+    lines = (HERE / "graphs_to_lint.py").read_text(encoding="utf-8").splitlines()
+    return next(at for at, line in enumerate(lines, 1) if line.startswith(beginning))
+
+
 def findings(run, target: str, *more: str) -> set[tuple[str, str]]:
     answer = run("lint", f"{GRAPHS}:{target}", "--json", *more, store=None)
     return {(each["rule"], each["subject"]) for each in answer.json["findings"]}
@@ -49,6 +54,7 @@ def test_a_finding_names_the_place_and_the_fix(run):
     answer = run("lint", f"{GRAPHS}:faulty", "--json", store=None)
     by_rule = {each["rule"]: each for each in answer.json["findings"]}
     assert "graphs_to_lint.py:" in by_rule["unreduced-list"]["place"]
+    assert by_rule["append-only"]["place"].endswith(f"graphs_to_lint.py:{line_of('    messages: Annotated')}")
     assert "`found: Annotated[list[str], …]`" in by_rule["unreduced-list"]["fix"]
     assert "pages[].sender" in by_rule["unserializable"]["why"] or any(
         "pages[].sender may hold socket.socket" in each["why"] for each in answer.json["findings"]

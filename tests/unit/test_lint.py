@@ -40,7 +40,7 @@ def found(facts: GraphFacts, **how: Any) -> list[tuple[str, str, str]]:
 CLEAN = graph(
     FieldFacts(name="messages", is_list=True, reduced=True, shrinks=True),
     FieldFacts(name="file_ids", is_list=True),
-    FieldFacts(name="question", is_text=True),
+    FieldFacts(name="question"),
     edges=FORK,
     tools=[ToolFacts(name="get_order", node="a", parameters=["id"])],
 )

@@ -35,7 +35,7 @@ class FieldFacts:
         unserializable: what in its type cannot be stored: place, type, and the way out.
         bodies: what in its defaults or the example is a body: place, bytes, and whether it is base64.
         holds_bytes: whether its type holds bytes.
-        is_text: whether it holds one text.
+        place: file and line where it is declared, where they are known.
     """
 
     name: str
@@ -48,7 +48,7 @@ class FieldFacts:
     unserializable: Sequence[tuple[str, str, str]] = ()
     bodies: Sequence[tuple[str, int, bool]] = ()
     holds_bytes: bool = False
-    is_text: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

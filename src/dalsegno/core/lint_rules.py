@@ -148,7 +148,7 @@ def _append_only(graph: GraphFacts) -> Iterator[LintFinding]:
                 subject=each.name,
                 why="its reducer can only append: compaction cannot take a message out, and each call costs more",
                 fix=f"`{each.name}: Annotated[list[AnyMessage], add_messages]`, which can replace and remove",
-                place=graph.place,
+                place=each.place or graph.place,
             )
 
 
@@ -195,7 +195,7 @@ def _bodies(graph: GraphFacts) -> Iterator[LintFinding]:
             subject=each.name,
             why=f"{what}: it travels through every node and every checkpoint that touches it, and into prompts",
             fix=f"store it elsewhere and keep an id: Field({each.name!r}, keep='reference')",
-            place=graph.place,
+            place=each.place or graph.place,
         )
 
 
@@ -234,7 +234,7 @@ def _recomputable(graph: GraphFacts) -> Iterator[LintFinding]:
             subject=each.name,
             why=f"it looks like something made of {source}: stored, it is a second truth that can disagree",
             fix="compute it in the node that needs it, and take it out of the state",
-            place=graph.place,
+            place=each.place or graph.place,
         )
 
 
@@ -260,7 +260,7 @@ def _unserializable(graph: GraphFacts) -> Iterator[LintFinding]:
                 subject=each.name,
                 why=f"{place} may hold {type_name}, which cannot be stored: the run fails when it is written",
                 fix=hint,
-                place=graph.place,
+                place=each.place or graph.place,
             )
     for send in graph.sends:
         yield LintFinding(

@@ -77,7 +77,7 @@ def _behind(annotation: Any, origin: Any, place: str) -> Iterator[tuple[Any, str
 
 def _hint(cls: type) -> str | None:
     """The way out for a class whose values cannot be stored; None for all others."""
-    if cls is object or typing.is_typeddict(cls) or cls is type(None):
+    if cls is object or _is_typed_dict(cls) or cls is type(None):
         return None
     if any(hasattr(cls, sign) for sign in ("fileno", "acquire", "cursor", "commit", "sendall")):
         return _RESOURCE
@@ -96,8 +96,13 @@ def _hint(cls: type) -> str | None:
     return _UNKNOWN.format(cls.__name__)
 
 
+def _is_typed_dict(cls: type) -> bool:
+    """Whether a class is a typed dictionary, whichever module it was made with."""
+    return hasattr(cls, "__total__") and hasattr(cls, "__required_keys__")
+
+
 def _named_fields(cls: type) -> Iterator[tuple[str, Any]]:
-    if typing.is_typeddict(cls) or dataclasses.is_dataclass(cls) or hasattr(cls, "model_fields"):
+    if _is_typed_dict(cls) or dataclasses.is_dataclass(cls) or hasattr(cls, "model_fields"):
         if cls.__module__.startswith(("langchain", "langgraph")):
             return
         try:

@@ -30,7 +30,7 @@ from dalsegno.core.storability import bytes_in, unstorable
 from dalsegno.core.topology import Edge
 from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
-from dalsegno.langgraph.seen import Seen, function_of, place_of, seen_in
+from dalsegno.langgraph.seen import Seen, declared_in, function_of, place_of, seen_in
 from dalsegno.langgraph.tools import ToolActions
 
 __all__ = ["builder_of", "edges_of", "facts_of", "schema_of"]
@@ -80,17 +80,19 @@ def facts_of(
     """
     seen = {key: seen_in(function_of(spec.runnable)) for key, spec in builder.nodes.items()}
     edges = list(edges_of(builder, seen))
-    place = next((found for spec in builder.nodes.values() if (found := place_of(function_of(spec.runnable)))), "")
-    hints = _hints(builder)
+    hints, places = _hints(builder), _places(builder)
     yield GraphFacts(
         name=name,
-        fields={key: _field(key, channel, hints.get(key), example) for key, channel in builder.channels.items()},
+        fields={
+            key: _field(key, channel, hints.get(key), places.get(key, ""), example)
+            for key, channel in builder.channels.items()
+        },
         nodes={key: _node(key, builder, seen[key]) for key in builder.nodes},
         edges=edges,
         tools=[tool for key, spec in builder.nodes.items() for tool in _tools(key, spec.runnable)],
         sends=list(dict.fromkeys([*_sends(builder, seen), *_tried(builder, example)])),
         schema=schema,
-        place=place.rpartition(":")[0],
+        place=place_of(builder.state_schema),
     )
     for key, spec in builder.nodes.items():
         inner = getattr(spec.runnable, "builder", None)
@@ -200,7 +202,19 @@ def _hints(builder: Builder) -> dict[str, Any]:
     return hints
 
 
-def _field(name: str, channel: BaseChannel[Any, Any, Any], hint: Any, example: Mapping[str, Any] | None) -> FieldFacts:
+def _places(builder: Builder) -> dict[str, str]:
+    """Where fields are declared, as far as their classes have source."""
+    places: dict[str, str] = {}
+    for schema in builder.schemas:
+        for cls in getattr(schema, "__mro__", (schema,)):
+            for name, offset in declared_in(cls).items():
+                places.setdefault(name, place_of(cls, offset))
+    return places
+
+
+def _field(
+    name: str, channel: BaseChannel[Any, Any, Any], hint: Any, place: str, example: Mapping[str, Any] | None
+) -> FieldFacts:
     bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     kind = bare if bare is not None else channel.ValueType
     is_list = (typing.get_origin(kind) or kind) is list
@@ -217,7 +231,7 @@ def _field(name: str, channel: BaseChannel[Any, Any, Any], hint: Any, example: M
         unserializable=tuple(unstorable(kind, name)) if stored and kind is not None else (),
         bodies=bodies,
         holds_bytes=bytes_in(kind),
-        is_text=kind is str,
+        place=place,
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Seen", "function_of", "place_of", "seen_in"]
+__all__ = ["Seen", "declared_in", "function_of", "place_of", "seen_in"]
 
 _UNSTORABLE: Final = {
     "open": ("an open file", "send its path, and open it in the node"),
@@ -68,6 +68,20 @@ def place_of(function: Any, offset: int = 0) -> str:
     path = Path(file or "")
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     return f"{shown}:{line + offset}" if file else ""
+
+
+def declared_in(cls: Any) -> dict[str, int]:
+    """The annotated names of a class, each with its line from the class's first."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (TypeError, OSError, SyntaxError):
+        return {}
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    return {
+        node.target.id: node.lineno - 1
+        for node in body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
 
 
 def seen_in(function: Callable[..., Any] | None) -> Seen:
