@@ -188,6 +188,40 @@ def test_an_effect_that_was_answered_twice_for_one_call(ds):
     assert "answered 2 times for one call" in found.what
 
 
+def test_a_call_that_is_made_again_after_an_error_is_well(ds):
+    def answer(state):
+        first = len(state["messages"]) == 1
+        done = ToolMessage("Error: card declined" if first else "booked", tool_call_id="c1")
+        return {"messages": [called("book_flight", "c1", number=4), done]}
+
+    graph = chat(ds, answer)
+    graph.invoke({"messages": [HumanMessage("please")]}, config("t"))
+    graph.invoke({"messages": [HumanMessage("with the other card")]}, config("t"))
+    assert ds.doctor("t").healthy
+
+
+def test_long_messages_count_by_their_tokens(ds):
+    graph = chat(ds)
+    for n in range(6):
+        graph.invoke(
+            {"messages": [HumanMessage(f"part {n}: " + "a long passage of the contract. " * 800)]}, config("t")
+        )
+    (found,) = ds.doctor("t").findings
+    assert found.rule == "growing-history"
+    assert "12 messages" in found.what
+
+
+def test_an_id_that_a_model_gives_twice_is_two_calls(ds):
+    def answer(state):
+        order = f"A-{len(state['messages'])}"
+        return {"messages": [called("refund", "c1", order=order), ToolMessage("ok", tool_call_id="c1")]}
+
+    graph = chat(ds, answer)
+    graph.invoke({"messages": [HumanMessage("please")]}, config("t"))
+    graph.invoke({"messages": [HumanMessage("and the other")]}, config("t"))
+    assert ds.doctor("t").healthy
+
+
 def test_reading_twice_is_well(ds):
     graph = chat(ds, lambda state: {"messages": [called("get_order", f"c{len(state['messages'])}", order="A-1")]})
     graph.invoke({"messages": [HumanMessage("please")]}, config("t"))

@@ -58,19 +58,19 @@ def test_a_thread_that_is_well():
 
 
 @pytest.mark.parametrize(
-    ("counts", "size", "summaries", "seen"),
+    ("counts", "tokens", "summaries", "seen"),
     [
         ([20, 40, 61], 0, 0, True),
         ([20, 40, 60], 0, 0, False),
-        ([10, 12], 96_004, 0, True),
-        ([10, 12], 96_000, 0, False),
+        ([10, 12], 24_001, 0, True),
+        ([10, 12], 24_000, 0, False),
         ([20, 40, 61], 0, 1, False),
         ([70, 20, 61], 0, 0, False),
     ],
 )
-def test_history_grows(counts, size, summaries, seen):
+def test_history_grows(counts, tokens, summaries, seen):
     steps = [step(n, messages=count) for n, count in enumerate(counts)]
-    found = examine(thread(steps=steps, message_bytes=size, summaries=summaries))
+    found = examine(thread(steps=steps, message_tokens=tokens, summaries=summaries))
     assert [each.rule for each in found] == (["growing-history"] if seen else [])
     if seen:
         assert f"{counts[-1]} messages" in found[0].what
@@ -122,9 +122,7 @@ def test_equal_actions_that_both_succeeded():
 
 
 def call(number: int, name: str = "send_mail", results: Any = ("#9 tool",), arguments: str = "{}") -> CallFacts:
-    return CallFacts(
-        coordinate=f"#{number} model", name=name, arguments=arguments, call_id=f"c{number}", results=results
-    )
+    return CallFacts(coordinate=f"#{number} model", name=name, arguments=arguments, results=results)
 
 
 def test_equal_calls_without_a_ledger():
@@ -133,6 +131,7 @@ def test_equal_calls_without_a_ledger():
     assert {"#2 model", "#6 model"} <= set(found.evidence)
     assert examine(thread(calls=[call(2), call(6, arguments="[1]")])) == []
     assert examine(thread(calls=[call(2, "search_mail"), call(6, "search_mail")])) == []
+    assert examine(thread(calls=[replace(call(2), failed=True), call(6)])) == []
     known = replace(action(1), name="send_mail")
     assert examine(thread(calls=[call(2), call(6)], actions=[known])) == []
 

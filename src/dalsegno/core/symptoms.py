@@ -104,15 +104,15 @@ class CallFacts:
         coordinate: of its event.
         name: of the tool.
         arguments: in canonical form.
-        call_id: as the model gave it.
         results: coordinates of the results that it has.
+        failed: whether the last of them tells of an error, so that the call may well be made again.
     """
 
     coordinate: str
     name: str
     arguments: str
-    call_id: str = ""
     results: Sequence[str] = ()
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class ThreadFacts:
         opening: its first words.
         leased: whether a run holds it.
         steps: checkpoints of the root graph, oldest first, the newest of them all.
-        message_bytes: of the messages in the newest state.
+        message_tokens: of the messages in the newest state, about.
         summaries: how many there are.
         calls: tool calls in the journal, oldest first.
         actions: of the ledger.
@@ -189,7 +189,7 @@ class ThreadFacts:
     opening: str = ""
     leased: bool = False
     steps: Sequence[StepFacts] = ()
-    message_bytes: int = 0
+    message_tokens: int = 0
     summaries: int = 0
     calls: Sequence[CallFacts] = ()
     actions: Sequence[ActionFacts] = ()
@@ -253,7 +253,7 @@ def _twice(thread: ThreadFacts) -> Iterator[Symptom]:
     known = {each.name for each in thread.actions}
     calls: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
     for call in thread.calls:
-        if is_effect(call.name) and call.name not in known:
+        if is_effect(call.name) and call.name not in known and not call.failed:
             calls[call.name, call.arguments].append(call)
     for (name, arguments), same_calls in calls.items():
         again = [call for call in same_calls if len(call.results) > 1]
@@ -309,7 +309,7 @@ def _growing(thread: ThreadFacts) -> Iterator[Symptom]:
     counts = [step.messages for step in thread.steps]
     if not counts or thread.summaries or any(b < a for a, b in pairwise(counts)):
         return
-    tokens = thread.message_bytes // 4
+    tokens = thread.message_tokens
     if counts[-1] <= MOST_MESSAGES and tokens <= MOST_TOKENS:
         return
     yield Symptom(

@@ -10,9 +10,10 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ from dalsegno.core.symptoms import (
     ThreadFacts,
     examine,
 )
+from dalsegno.core.tokens import estimate
 from dalsegno.core.tree import canonical
 from dalsegno.faces.checkpoints import infos_of
 from dalsegno.services import inspect, reading
@@ -66,6 +68,7 @@ _FIRST: Final = 3
 _TEXTS: Final = 300
 _LONG: Final = 4000
 _PUSH: Final = "~__pregel_push"
+_ERROR: Final = re.compile(r"\W*(?:error|failed|failure|exception|traceback|错误|失败)\b", re.IGNORECASE)
 _PULL: Final = "~__pregel_pull, "
 
 
@@ -118,17 +121,12 @@ def diagnose(scope: Scope, name: str) -> Op[Diagnosis]:
         )
         for each, info, found in zip(rows, infos, counts, strict=True)
     ][::-1]
-    size = 0
-    if counts and (ranges := [part for found in counts[0].values() for part in found]):
-        sized = yield Step("items_size", {**row.key, "ranges": json_text(ranges)})
-        size = int(sized[0][0])
+    tokens = (yield from _tokens(rows[0], counts[0], loaded)) if rows else 0
     summaries = yield Step("summaries_count", row.key)
     calls, opening, events = yield from _journal(scope, name, thread.events)
     actions = yield from _ledger(scope, name)
     beside = yield from _beside(scope, name, thread)
-    texts: list[TextFacts] = []
-    if rows:
-        texts = yield from _texts(rows[0], counts[0])
+    texts = (yield from _texts(rows[0], counts[0])) if rows else []
     facts = ThreadFacts(
         thread_id=name,
         owner=thread.owner,
@@ -139,7 +137,7 @@ def diagnose(scope: Scope, name: str) -> Op[Diagnosis]:
         opening=opening,
         leased=thread.leased_to is not None,
         steps=steps,
-        message_bytes=size,
+        message_tokens=tokens,
         summaries=int(summaries[0][0]),
         calls=calls,
         actions=actions,
@@ -223,6 +221,19 @@ def _messages(row: reading.Row, loaded: Loaded) -> dict[str, list[Range]]:
         if any(map(is_message, known)) or (not known and name == "messages"):
             found[name] = ranges
     return found
+
+
+def _tokens(row: reading.Row, messages: Mapping[str, Sequence[Range]], loaded: Loaded) -> Op[int]:
+    """About how many tokens the messages of a state are; of a long list, as many as its end suggests."""
+    total = 0
+    for ranges in messages.values():
+        places = last_places(ranges, _TAIL)
+        node = {"$list": ranges_over(places)}
+        yield from load(row.tenant, row.thread, [node], loaded)
+        trees: Any = put_back(node, loaded.trees, loaded.blobs)
+        held = sum(estimate(text_of_tree(tree)) for tree in trees)
+        total += held * size_of(ranges) // max(1, len(places))
+    return total
 
 
 # --- what a step lost ----------------------------------------------------------------------------------
@@ -312,25 +323,32 @@ def _journal(scope: Scope, name: str, last: int) -> Op[tuple[list[CallFacts], st
     trees = {columns[0]: orjson.loads(columns[8]) for columns in (*first, *rows) if columns[8] is not None}
     loaded = yield from load(row.tenant, row.thread, trees.values(), Loaded(references=True))
     whole: dict[int, Any] = {seq: put_back(tree, loaded.trees, loaded.blobs) for seq, tree in trees.items()}
-    results: dict[str, list[str]] = defaultdict(list)
-    for seq, kind, author, *_ in rows:
-        tree = whole.get(seq)
-        if kind == Kind.TOOL_RESULT.code and isinstance(tree, dict) and isinstance(tree.get("tool_call_id"), str):
-            results[tree["tool_call_id"]].append(f"#{seq} {author}")
-    calls = [
-        CallFacts(
-            coordinate=f"#{seq} {author}",
-            name=str(call.get("name")),
-            arguments=json.dumps(_bare(call.get("args")), sort_keys=True, ensure_ascii=False),
-            call_id=str(call.get("id")),
-            results=tuple(results.get(str(call.get("id")), ())),
-        )
-        for seq, kind, author, *_ in rows
-        if kind == Kind.TOOL_CALL.code and isinstance(whole.get(seq), dict)
-        for call in whole[seq].get("tool_calls") or ()
-        if isinstance(call, dict)
-    ]
+    calls = _calls([(f"#{seq} {author}", kind, whole.get(seq)) for seq, kind, author, *_ in rows])
     return calls, _opening(whole[columns[0]] for columns in first if columns[0] in whole), len(rows)
+
+
+def _calls(events: Iterable[tuple[str, int, Any]]) -> list[CallFacts]:
+    """Tool calls with their results. Ids repeat in a conversation: a result belongs to the last call of its id."""
+    calls: list[CallFacts] = []
+    results: dict[int, list[str]] = defaultdict(list)
+    failed: dict[int, bool] = {}
+    newest: dict[str, int] = {}
+    for coordinate, kind, tree in events:
+        if not isinstance(tree, dict):
+            continue
+        if kind == Kind.TOOL_RESULT.code and (at := newest.get(str(tree.get("tool_call_id")))) is not None:
+            results[at].append(coordinate)
+            failed[at] = _says_error(tree)
+        for call in tree.get("tool_calls") or () if kind == Kind.TOOL_CALL.code else ():
+            newest[str(call.get("id"))] = len(calls)
+            arguments = json.dumps(_bare(call.get("args")), sort_keys=True, ensure_ascii=False)
+            calls.append(CallFacts(coordinate=coordinate, name=str(call.get("name")), arguments=arguments))
+    return [replace(call, results=tuple(results[at]), failed=failed.get(at, False)) for at, call in enumerate(calls)]
+
+
+def _says_error(tree: Any) -> bool:
+    """Whether a tool's result tells of a failure: by its status, or by its first word."""
+    return tree.get("status") == "error" or _ERROR.match(text_of_tree(tree)) is not None
 
 
 def _ledger(scope: Scope, name: str) -> Op[list[ActionFacts]]:

@@ -84,7 +84,7 @@ def facts_of(
     yield GraphFacts(
         name=name,
         fields={
-            key: _field(key, channel, hints.get(key), places.get(key, ""), example)
+            key: _field(key, channel, hints.get(key), places.get(key, ""), {**_defaults(builder), **(example or {})})
             for key, channel in builder.channels.items()
         },
         nodes={key: _node(key, builder, seen[key]) for key in builder.nodes},
@@ -202,6 +202,14 @@ def _hints(builder: Builder) -> dict[str, Any]:
     return hints
 
 
+def _defaults(builder: Builder) -> dict[str, Any]:
+    """The defaults that a state's class gives to its fields."""
+    declared: Mapping[str, Any] = getattr(builder.state_schema, "model_fields", None) or getattr(
+        builder.state_schema, "__dataclass_fields__", {}
+    )
+    return {name: field.default for name, field in declared.items()}
+
+
 def _places(builder: Builder) -> dict[str, str]:
     """Where fields are declared, as far as their classes have source."""
     places: dict[str, str] = {}
@@ -213,13 +221,13 @@ def _places(builder: Builder) -> dict[str, str]:
 
 
 def _field(
-    name: str, channel: BaseChannel[Any, Any, Any], hint: Any, place: str, example: Mapping[str, Any] | None
+    name: str, channel: BaseChannel[Any, Any, Any], hint: Any, place: str, example: Mapping[str, Any]
 ) -> FieldFacts:
     bare = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     kind = bare if bare is not None else channel.ValueType
     is_list = (typing.get_origin(kind) or kind) is list
     stored = not isinstance(channel, (UntrackedValue, EphemeralValue))
-    bodies = list(_bodies(example[name], name)) if example is not None and name in example else []
+    bodies = list(_bodies(example[name], name)) if name in example else []
     return FieldFacts(
         name=name,
         kind=getattr(kind, "__name__", str(kind)) if not typing.get_args(kind) else str(kind).replace("typing.", ""),

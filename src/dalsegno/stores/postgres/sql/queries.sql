@@ -538,12 +538,3 @@ ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
 SELECT count(*) FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
-
--- name: items_size
-SELECT coalesce(sum(octet_length(i.body::text)), 0)::bigint FROM jsonb_array_elements(%(ranges)s::jsonb) r (part)
-CROSS JOIN LATERAL (
-  SELECT body FROM ds_items
-  WHERE tenant = %(tenant)s AND thread = %(thread)s AND lane = (r.part ->> 0)::int
-    AND pos BETWEEN (r.part ->> 1)::int AND (r.part ->> 2)::int
-  OFFSET 0
-) i;

@@ -520,8 +520,3 @@ ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
 SELECT count(*) FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
-
--- name: items_size
-SELECT coalesce(sum(length(CAST(i.body AS BLOB))), 0) FROM json_each(:ranges) r
-CROSS JOIN ds_items i ON i.tenant = :tenant AND i.thread = :thread AND i.lane = json_extract(r.value, '$[0]')
- AND i.pos BETWEEN json_extract(r.value, '$[1]') AND json_extract(r.value, '$[2]');
