@@ -46,10 +46,23 @@ SCHEMA = StateSchema(
 )
 
 
-@pytest.fixture(params=["memory-dalsegno", "memory-langgraph", "sqlite-langgraph", "postgres-langgraph"])
+@pytest.fixture(
+    params=[
+        "memory-dalsegno-sync",
+        "memory-dalsegno-async",
+        "sqlite-langgraph-sync",
+        "postgres-langgraph-sync",
+        "postgres-langgraph-async",
+    ]
+)
 def way(request: pytest.FixtureRequest) -> str:
-    """A store, and who compiles the graph; what a wrapper does is the same on each store."""
+    """A store, who compiles the graph, and the face; what a wrapper does is the same on each store."""
     return request.param
+
+
+@pytest.fixture
+def face(way: str) -> str:
+    return way.rpartition("-")[2]
 
 
 @pytest.fixture
@@ -69,7 +82,7 @@ def compiled(way: str, ds: dalsegno.Dalsegno) -> Callable[..., Any]:
     """Compile a builder the way of the moment."""
 
     def make(builder: Any, **settings: Any) -> Any:
-        if way.endswith("dalsegno"):
+        if "-dalsegno-" in way:
             return dalsegno.compile(builder, ds, **settings)
         return builder.compile(checkpointer=ds.checkpointer, **settings)
 
@@ -415,7 +428,7 @@ def test_a_one_off_reassignment_does_not_come_back_after_a_kill(tmp_path):
     assert run("resume") == (0, ["second None None"])
 
 
-async def test_the_runs_own_context_is_never_stored(ds, call, execute):
+async def test_the_runs_own_context_is_never_stored_and_is_given_anew(ds, call, execute, face):
     class Context(TypedDict):
         override: str
 
@@ -429,7 +442,12 @@ async def test_the_runs_own_context_is_never_stored(ds, call, execute):
     builder.add_edge(START, "a")
     built = builder.compile(checkpointer=ds.checkpointer)
     await call(built, "invoke", {"question": "q"}, CONFIG, context={"override": "SECRET-CONTEXT"})
-    assert read == ["SECRET-CONTEXT"]
+    built = builder.compile(checkpointer=ds.checkpointer, interrupt_before=["a"])
+    await call(built, "invoke", {"question": "q"}, {"configurable": {"thread_id": "u"}}, context={"override": "SECRET"})
+    resume = dalsegno.resume if face == "sync" else dalsegno.aresume
+    found = resume(built, "u", context={"override": "SECRET-ANEW"})
+    await found if face == "async" else None
+    assert read == ["SECRET-CONTEXT", "SECRET-ANEW"]
     assert "SECRET" not in stored_of(execute)
 
 

@@ -19,11 +19,14 @@ def test_of_a_hundred_conversations_few_have_a_symptom_and_those_have_it(transcr
             import_file(ds, transcripts / "tau_bench" / "airline.json", f"c-{number}", index=number)
         found = {f"c-{number}": ds.doctor(f"c-{number}").findings for number in range(100)}
         rules = Counter(each.rule for findings in found.values() for each in findings)
-        assert rules == {"growing-history": 4, "same-effect-twice": 1}
+        assert rules == {"growing-history": 4, "same-effect-twice": 1, "thread-id-changed": 2}
         for thread, findings in found.items():
             for each in findings:
                 if each.rule == "growing-history":
                     assert len(ds.threads.state(thread)["messages"]) > 60
+                elif each.rule == "thread-id-changed":
+                    (other,) = (at.split("'")[1] for at in each.evidence if at.startswith("thread "))
+                    assert ds.journal.read(other)[0].text == ds.journal.read(thread)[0].text
                 else:
                     numbers = [int(at[1:].split()[0]) for at in each.evidence if at.startswith("#")]
                     events = {event.seq: event for event in ds.journal.read(thread)}
