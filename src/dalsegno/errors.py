@@ -375,8 +375,10 @@ class GraphChanged(Refused):
     """The run waits for a node that the graph no longer has; resuming would silently do nothing."""
 
 
-class NotOwner(Refused):
+class NotOwner(Refused, RuntimeError):
     """A node wrote a field that another node owns; nothing of its writes was stored.
+
+    A `RuntimeError` too, which LangGraph's default retry policy does not try again: the node would do the same.
 
     Attributes:
         field: the field.
@@ -399,8 +401,10 @@ class StateFromFuture(Refused):
     """The stored state was written by a newer schema version than this code knows."""
 
 
-class StateShapeError(Refused):
+class StateShapeError(Refused, RuntimeError):
     """A state, or what is written to it, has not its schema's shape: a field is missing, or holds something else.
+
+    A `RuntimeError` too, as `NotOwner` is.
 
     Attributes:
         path: the field, such as `attachments[0].ref`.

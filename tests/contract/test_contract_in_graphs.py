@@ -14,12 +14,13 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
-from langgraph.types import Command, Overwrite, Send, interrupt
+from langgraph.types import Command, Overwrite, RetryPolicy, Send, interrupt
 from typing_extensions import TypedDict
 
 import dalsegno
 from dalsegno import Field, StateSchema
 from dalsegno.errors import Misuse, NotOwner, StateShapeError
+from dalsegno.langgraph.checkpointer import Recorded
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
@@ -529,3 +530,38 @@ def test_under_compile_the_node_itself_fails_and_its_sibling_is_kept(ds):
     assert failed.name == "a"
     mended = dalsegno.compile(graph(b=b, judge=lambda state: {"verdict": "ok"}), ds)
     assert dalsegno.resume(mended, "t")["notes"] == ["from b"]
+
+
+async def test_a_node_that_broke_the_contract_is_not_tried_again(compiled, call):
+    ran: list[str] = []
+
+    def a(state):
+        ran.append("a")
+        return {"verdict": "x"}
+
+    builder = graph()
+    builder.nodes.pop("a")
+    builder.add_node("a", a, retry_policy=RetryPolicy(initial_interval=0.01))
+    with pytest.raises(NotOwner):
+        await call(compiled(builder), "invoke", {"question": "q"}, CONFIG)
+    assert ran == ["a"]
+
+
+def test_a_history_that_is_imported_keeps_no_field_of_one_run(ds, execute):
+    with dalsegno.connect("memory://") as other:
+        builder = graph(judge=lambda state: {"override": "SECRET-LATER"})
+        built = builder.compile(checkpointer=other.checkpointer)
+        built.invoke({"question": "q", "override": "SECRET-INPUT"}, CONFIG)
+        entries = [
+            Recorded(
+                config=each.parent_config or {"configurable": {"thread_id": "t", "checkpoint_ns": ""}},
+                checkpoint=each.checkpoint,
+                metadata=each.metadata,
+                new_versions=each.checkpoint["channel_versions"],
+                writes=[("00000000-0000-0000-0000-000000000001", "", [("override", "SECRET-WRITE")])],
+            )
+            for each in reversed(list(other.checkpointer.list(CONFIG)))
+        ]
+        assert ds.checkpointer.put_history(lambda: iter(entries)) == len(entries)
+    assert "SECRET" not in stored_of(execute)
+    assert ds.threads.check().clean

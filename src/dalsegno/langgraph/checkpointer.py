@@ -324,6 +324,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 conf = conf_of(entry.config)
                 if count == 1:
                     yield from upkeep.require_empty(scope, thread_name(conf.get("thread_id")))
+                config, checkpoint, metadata = self._contract.bare(entry.config, entry.checkpoint, entry.metadata)
+                entry = replace(entry, config=config, checkpoint=checkpoint, metadata=metadata)  # noqa: PLW2901 - itself, bare
                 request = self._requests.recorded(entry)
                 place = request.place
                 written = self._requests.written_on(request.thread, place.parent)
@@ -332,7 +334,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 past.wrote(place.ns, place.id, entry.writes)
                 there: RunnableConfig = {"configurable": {**conf, "checkpoint_id": entry.checkpoint["id"]}}
                 for task_id, task_path, writes in entry.writes:
-                    waiting_writes = self._requests.writes(there, writes, task_id, task_path)
+                    bare = self._contract.bare_writes(writes)
+                    waiting_writes = self._requests.writes(there, bare, task_id, task_path)
                     yield from pending.put_writes(scope, waiting_writes)
             return count
 

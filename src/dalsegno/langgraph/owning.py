@@ -97,8 +97,7 @@ class Contract:
         if not conf_of(config).get("checkpoint_ns"):
             node, channels = self._task(task_id, path)
             self._check(node, writes, channels)
-        kept = [(channel, self._bare(channel, value)) for channel, value in writes if channel not in self._run_fields]
-        return kept or [(_NO_WRITES, None)] if writes else writes
+        return self.bare_writes(writes)
 
     def applied(self) -> None:
         """Check the writes that the run or update a few frames up is about to apply, and note who wrote what.
@@ -181,18 +180,30 @@ class Contract:
                     each.check_container(values[each.name])
             if INPUT not in values:
                 self._schema.check_due(lambda name: values.get(name) is not None, _ran(checkpoint))
+        return self.bare(config, checkpoint, metadata)
+
+    def bare(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
+    ) -> tuple[RunnableConfig, Checkpoint, CheckpointMetadata]:
+        """A checkpoint to be stored, without the fields of one run."""
         if not self._run_fields:
             return config, checkpoint, metadata
+        values = checkpoint["channel_values"]
         kept = {name: self._bare(name, value) for name, value in values.items() if name not in self._run_fields}
-        bare: dict[str, Any] = {**config}
+        told: dict[str, Any] = {**config}
         for part in ("metadata", "configurable"):
-            if bare.get(part):
-                bare[part] = self._without(bare[part])
+            if told.get(part):
+                told[part] = self._without(told[part])
         return (
-            cast("RunnableConfig", bare),
+            cast("RunnableConfig", told),
             cast("Checkpoint", {**checkpoint, "channel_values": kept}),
             self._without(metadata),
         )
+
+    def bare_writes(self, writes: Sequence[tuple[str, Any]]) -> Sequence[tuple[str, Any]]:
+        """A task's writes to be stored, without those to fields of one run."""
+        kept = [(channel, self._bare(channel, value)) for channel, value in writes if channel not in self._run_fields]
+        return kept or [(_NO_WRITES, None)] if writes else writes
 
     def _bare(self, channel: str, value: Any) -> Any:
         """What stands in one of LangGraph's own channels, without the fields of one run."""
