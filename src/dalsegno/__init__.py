@@ -16,11 +16,13 @@ from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.journal import Event, Kind, Undecoded
 from dalsegno.core.ownership import Field
+from dalsegno.core.retention import RetentionPolicy, Thin
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.compiling import check_graph, compile  # noqa: A004 - what LangGraph calls it
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
+from dalsegno.langgraph.worker import Told, Upkeep, Worker
 
 __all__ = [
     "ActionPolicy",
@@ -36,9 +38,14 @@ __all__ = [
     "Migration",
     "NotHappened",
     "Rename",
+    "RetentionPolicy",
     "StateSchema",
     "Summary",
+    "Thin",
+    "Told",
     "Undecoded",
+    "Upkeep",
+    "Worker",
     "acompact",
     "afork",
     "aresume",

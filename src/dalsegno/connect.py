@@ -15,7 +15,9 @@ from dalsegno.contracts import Op, Step, Store, Summarizer
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Diagnosis, Threads
@@ -28,6 +30,7 @@ from dalsegno.services.threads_row import NOBODY, Scope
 __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_KEY_BYTES = 16
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -40,6 +43,7 @@ def connect(
     summarizer: Summarizer | Runnable[Any, Any] | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
+    audit_key: str | bytes | None = None,
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
 
@@ -55,6 +59,8 @@ def connect(
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
+        audit_key: a secret of 16 bytes or more that seals the audit, so that who has the database alone cannot add to
+            it or shorten it unnoticed; the same in every process that writes to this tenant.
 
     Raises:
         Misuse: the URL or an argument is wrong.
@@ -79,6 +85,7 @@ def connect(
         summarizer=writing.summarizer,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
+        audit_key=_key(audit_key),
     )
 
 
@@ -115,6 +122,14 @@ def open_store(url: str, *, create: bool = True) -> Store:
         return PostgresStore(url, create=create)
     msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _key(given: object) -> bytes | None:
+    key = given.encode() if isinstance(given, str) else given
+    if key is not None and (not isinstance(key, bytes) or len(key) < _KEY_BYTES):
+        msg = f"audit_key is a secret of {_KEY_BYTES} bytes or more; make one with secrets.token_hex(32)"
+        raise Misuse(msg)
+    return key
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -183,6 +198,7 @@ class Dalsegno:
         summarizer: Summarizer | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
+        audit_key: bytes | None = None,
     ) -> None:
         """Take an open store; callers use `connect`."""
         self.store_backend = store
@@ -191,6 +207,7 @@ class Dalsegno:
         self.schema = schema
         self.summarizer = summarizer
         self._create = create
+        self._audit_key = audit_key
         self._lock = threading.Lock()
         self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
@@ -208,6 +225,8 @@ class Dalsegno:
         self.action = self.actions.action
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
+        self.retention = Retention(store, self.scope, self.checkpointer)
+        self.erasure = Erasure(store, self.scope, self.checkpointer)
 
     def doctor(self, thread_id: str) -> Diagnosis:
         """What is wrong with how a thread is used: `ds.threads.doctor`."""
@@ -218,7 +237,7 @@ class Dalsegno:
         with self._lock:
             if self._number == NOBODY:
                 self._number = self._tenant()
-            return Scope(self._number, self.user)
+            return Scope(self._number, self.user, self._audit_key)
 
     def _tenant(self) -> int:
         found = self.store_backend.run(self._find_tenant, write=False)

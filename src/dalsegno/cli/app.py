@@ -21,12 +21,16 @@ from dalsegno.cli import (
     demo,
     diff,
     doctor,
+    erase,
     events,
     lint,
+    retention,
+    runs,
     state,
     threads,
     transfer,
     upkeep,
+    worker,
 )
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
@@ -41,7 +45,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback(invoke_without_command=True)(options)
-for room in (demo, transfer, threads, events, checkpoints, state, diff, check, upkeep, actions, audit, lint, doctor):
+for room in (
+    demo,
+    transfer,
+    threads,
+    events,
+    checkpoints,
+    state,
+    diff,
+    check,
+    upkeep,
+    erase,
+    retention,
+    actions,
+    audit,
+    runs,
+    worker,
+    lint,
+    doctor,
+):
     room.register(app)
 
 

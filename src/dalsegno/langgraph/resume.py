@@ -16,6 +16,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
+from langgraph.runtime import RunControl
 from langgraph.types import Command, Durability, StateSnapshot
 
 from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
@@ -39,6 +40,7 @@ def resume(
     config: RunnableConfig | None = None,
     context: Any = None,
     durability: Durability | None = None,
+    control: RunControl | None = None,
 ) -> Any:
     """Continue a thread from its last checkpoint.
 
@@ -52,6 +54,7 @@ def resume(
         config: further settings of the run (callbacks, metadata, recursion limit).
         context: the run's context, as `graph.invoke` takes it. Never stored: what an earlier run was given is gone.
         durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
+        control: LangGraph's handle to stop the run after the step in progress, as `graph.invoke` takes it.
 
     Returns:
         What `graph.invoke` returns.
@@ -68,7 +71,9 @@ def resume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
     snapshot = _known(graph.get_state(base), thread_id)
-    return graph.invoke(_answer(snapshot, thread_id, value, input), base, context=context, durability=durability)
+    return graph.invoke(
+        _answer(snapshot, thread_id, value, input), base, context=context, durability=durability, control=control
+    )
 
 
 async def aresume(
@@ -80,6 +85,7 @@ async def aresume(
     config: RunnableConfig | None = None,
     context: Any = None,
     durability: Durability | None = None,
+    control: RunControl | None = None,
 ) -> Any:
     """Async face of `resume`."""
     _ready(graph)
@@ -88,7 +94,9 @@ async def aresume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
     snapshot = _known(await graph.aget_state(base), thread_id)
-    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base, context=context, durability=durability)
+    return await graph.ainvoke(
+        _answer(snapshot, thread_id, value, input), base, context=context, durability=durability, control=control
+    )
 
 
 def fork(
