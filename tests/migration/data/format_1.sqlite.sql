@@ -24,8 +24,8 @@ CREATE TABLE ds_actions (
   ended_at    INTEGER,
   PRIMARY KEY (tenant, thread, key)
 ) WITHOUT ROWID;
-INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796090233970980,1796090233971986,1796090233970980,1796090233971986);
-INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796090233972992,1796090233973997,1796090233972992,1796090233973997);
+INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796090443484991,1796090443492998,1796090443484991,1796090443492998);
+INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796090443501004,1796090443504987,1796090443501004,1796090443504987);
 CREATE TABLE ds_audit (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -36,12 +36,12 @@ CREATE TABLE ds_audit (
   body   TEXT,
   PRIMARY KEY (tenant, thread, seq)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit" VALUES(1,1,1,1796090233970980,X'CAB6A878778C21C8AFDB3E25C2775E5F8ABBC27443A1420A27BA46872F536BD0',X'FAC9C33E9BDEB453745C03B5D094B66B819F9EDB6F0A645676A755AA4DCDD75C','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"89126f5afd2e0c786d4d2f9b"}');
-INSERT INTO "ds_audit" VALUES(1,1,2,1796090233970980,X'11FC14AF802910B37058B8AB059226B060EE80AF285A4FB77A01AF16081E6437',X'1218A37ADD3CDC635CC59ABD5F644ABE0BBB2DA55030C7F68C6856BDFEC02441','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"bb45ef111b4d61eb2923ee09"}');
-INSERT INTO "ds_audit" VALUES(1,1,3,1796090233971986,X'B5C3FB50FDE64F878B36CFF3B8500F51D489AE1C3687E683298B71F800F92E3B',X'60DAD81743244C54B968F99D1C7DA4D1DADCF132A4041AD4140CD5DF38286A03','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"ac8dc8896d6a310a2282e3ae"}');
-INSERT INTO "ds_audit" VALUES(1,1,4,1796090233972992,X'BD5A6C685C8ED36389CC0C719D313E4BFFDD80B16BAAE3942AAFA15CCC35808B',X'0E32AD7E89A1DDDC5C5E5E2F0C8A507EFB8B7DF3AC975B6A7A0917840AE09A48','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"7fa9a8f82a7fbb34e1b8be1c"}');
-INSERT INTO "ds_audit" VALUES(1,1,5,1796090233972992,X'249C9DA068EF05FA23205D8EEF83D86A5AC6E657EF77636CD0E4EE4D41053A33',X'3FD699CF3DA7E81D63E48ED9AE6CD8C6BA293339D0A0A3B36B560F0D0EE440C8','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"69936f6feed96b994fdb10e6"}');
-INSERT INTO "ds_audit" VALUES(1,1,6,1796090233973997,X'0773DE93FAF8FE1A1FDF45D08A85C8CA30FC7CC6F29AC927AE2243B3FA059560',X'1B723ED9B21624820250A96F98341F7D026EC986D0D6712B12EF7D1A8A5875A2','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"ca85eb1eb512a9be19b28d40"}');
+INSERT INTO "ds_audit" VALUES(1,1,1,1796090443484991,X'6325898806F1AC56399A43B7EBF81FF3EA6C6B729F17DBE68BA9AE33712083D7',X'BD56AE605411FE58A1B6E2DDF91D64491972BB911BD8DB266F7DB6EF3BEAC600','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"349844b5f20017e0d0d36d0f"}');
+INSERT INTO "ds_audit" VALUES(1,1,2,1796090443484991,X'F898F359B7BB2C8D0FA7DC5305D4BBD9DF2F3D3FD6C59F036739F700006484B5',X'62357574A9AF655AABB82241E250AB8068C3F5DD524BEFF1DFC9B3E645F18DF4','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"22b9fd902ca832274456e5d7"}');
+INSERT INTO "ds_audit" VALUES(1,1,3,1796090443492998,X'77E8658BE5B55A9A9B23178308D93A33889E983740D5165A3A3E6E9B993F81E0',X'C77750C92938AD15F9F9B12973B3935E208D2FE4E621D1C35A11AFB776CF4853','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"e106b8a30a3825253d57fb5c"}');
+INSERT INTO "ds_audit" VALUES(1,1,4,1796090443501004,X'CF02A6B7FD3605507B2C223FC39A5A67B49DE6C012A3BCEBAA46881AFEE54DF9',X'ED681D84CDFC30FC802C647600AC3900DA439C5414BEB4C4B1A711C8518B8ACC','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"bee28bde59ac78d869cd91c8"}');
+INSERT INTO "ds_audit" VALUES(1,1,5,1796090443501004,X'B7096F2CCCE5FA2FDB46480F7C646114A64B116F504A047F52A150513457586F',X'602EF0096DC911F5419A0AE8202ACA76F2AC68DC17C4D696B3A0C8F7A2BF1CF2','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"e45c37d165a4905ef985264d"}');
+INSERT INTO "ds_audit" VALUES(1,1,6,1796090443504987,X'C76A0B933EABFED8BBD31905DBDDE3CF16A506FB55B9E13F8A4BBF3F1D33EE70',X'8FAD3A9DC87CD606EDCDED0A5ADA8E1CC11CC04F7E214972A2A21C5062F613FD','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"3fbc57f252ffb8626a3bb216"}');
 CREATE TABLE ds_audit_heads (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE ds_audit_heads (
   seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'1B723ED9B21624820250A96F98341F7D026EC986D0D6712B12EF7D1A8A5875A2',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
+INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'8FAD3A9DC87CD606EDCDED0A5ADA8E1CC11CC04F7E214972A2A21C5062F613FD',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
 CREATE TABLE ds_audit_roots (
   tenant INTEGER PRIMARY KEY,
   chains INTEGER NOT NULL,
@@ -119,7 +119,7 @@ INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',
 INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
-INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796090233964020,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796090443436993,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 INSERT INTO "ds_checkpoints" VALUES(1,3,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-6',NULL,4,NULL,'[4,1,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,3,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-6',NULL,4,NULL,'[4,2,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"766beb0dce1487fdc8ca41b83e06905ad030b237933c8f5147f775a208fb2765"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,5,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-6',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,3]]},{"$ref":5},"Find the difference",{"$blob":"646231d2fd5732d34558fcff8788f3afc8da1704b20150473b5e70b22897de54"}]');
@@ -155,12 +155,12 @@ INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,7,NULL,0,7,X'18
 INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,9,-567242100,3,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,11,-1369807357,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,11,809431968,4,2,X'25D42B7F6C6B96BBC0DACF82ED89');
-INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796090233970980,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796090233970980,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796090233971986,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796090233972992,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796090233972992,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796090233973997,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
+INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796090443484991,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796090443484991,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796090443492998,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796090443501004,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796090443501004,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796090443504987,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
 INSERT INTO "ds_events" VALUES(1,3,1,1,'user',1740819601000000,0,1,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
 INSERT INTO "ds_events" VALUES(1,3,2,2,'assistant',1740819602000000,0,3,-648194411,1,2,X'8721BA8FD57CD930');
 INSERT INTO "ds_events" VALUES(1,3,3,3,'tool',1740819603000000,0,5,-1369807357,1,3,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
@@ -216,6 +216,19 @@ INSERT INTO "ds_items" VALUES(1,1,0,12,NULL,'{"$keys":"95342106b8a7cd","action":
 INSERT INTO "ds_items" VALUES(1,1,0,13,NULL,'{"$keys":"85342106a97","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","text":"mail: running (start by ledger)"}');
 INSERT INTO "ds_items" VALUES(1,1,0,14,X'3BB187989D57DEA8ED3E280A7F08E88F','"mail: failed (fail by ledger): The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
 INSERT INTO "ds_items" VALUES(1,1,0,15,NULL,'{"$keys":"96453107a28","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":{"$ref":6},"text":{"$ref":14}}');
+CREATE TABLE ds_manifests (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  manifest   INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  step       INTEGER NOT NULL,
+  checkpoint TEXT,
+  ns         TEXT    NOT NULL,
+  task       TEXT,
+  node       TEXT    NOT NULL,
+  body       TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+) WITHOUT ROWID;
 CREATE TABLE ds_meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -247,6 +260,19 @@ CREATE TABLE ds_runs (
   parked_at   INTEGER,
   due         INTEGER,
   PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+CREATE TABLE ds_spending (
+  tenant        INTEGER NOT NULL,
+  thread        INTEGER NOT NULL,
+  run           TEXT    NOT NULL,
+  at            INTEGER NOT NULL,
+  calls         INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  steps         INTEGER NOT NULL,
+  micros        INTEGER NOT NULL,
+  nanos         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
 ) WITHOUT ROWID;
 CREATE TABLE ds_summaries (
   tenant   INTEGER NOT NULL,
@@ -297,9 +323,9 @@ CREATE TABLE ds_threads (
   stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796090233951990,1796090233973997,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796090233964020,1796090233964985,1796090233964985,0,0,0,0,1,0,0,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796090233965991,1796090233970014,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796090443393984,1796090443504987,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796090443445000,1796090443453006,1796090443453006,0,0,0,0,1,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796090443457995,1796090443482014,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
 CREATE TABLE ds_writes (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -312,6 +338,7 @@ CREATE TABLE ds_writes (
 INSERT INTO "ds_writes" VALUES(1,1,3,X'1F0000000000600080000000000003E9','~, task1','[[0,"messages",[{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}]],[1,"note",{"$ref":6}]]');
 INSERT INTO "ds_writes" VALUES(1,1,11,X'1F0000000000600080000000000003EA','~, task2','[[0,"messages",[{"$m":"human","content":[{"type":"text","text":"And this page?"},{"type":"image","base64":{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}}],"name":"mara","id":"m5"}]]]');
 INSERT INTO "ds_writes" VALUES(1,1,14,X'1F0000000000600080000000000003EB','~, task3','[[0,"messages",[{"$m":"ai","content":{"$ref":8},"name":"auditor","id":"m6"}]],[1,"page",{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}]]');
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
 CREATE INDEX ds_items_digest ON ds_items (tenant, thread, digest) WHERE digest IS NOT NULL;
 CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
 CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);
