@@ -183,8 +183,8 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     """
     row = yield from find_thread(scope, name)
     check = _Check(row)
-    parts = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run)
-    parts += (check.manifests, check.spending, check.orphans)
+    parts = [check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run]
+    parts += [check.manifests, check.spending, check.orphans]
     for part in parts:
         try:
             yield from part()
