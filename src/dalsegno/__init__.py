@@ -17,12 +17,14 @@ from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.context import Manifest, Section
 from dalsegno.core.journal import Event, Kind, Undecoded
+from dalsegno.core.ownership import Field
 from dalsegno.core.retention import RetentionPolicy, Thin
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.budgets import Budget, Spending
 from dalsegno.langgraph.calls import call
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
+from dalsegno.langgraph.compiling import check_graph, compile  # noqa: A004 - what LangGraph calls it
 from dalsegno.langgraph.context import Context
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
 from dalsegno.langgraph.sources import (
@@ -44,6 +46,7 @@ __all__ = [
     "Default",
     "Drop",
     "Event",
+    "Field",
     "Happened",
     "Kind",
     "Limits",
@@ -67,8 +70,10 @@ __all__ = [
     "afork",
     "aresume",
     "call",
+    "check_graph",
     "compact",
     "compaction_node",
+    "compile",
     "connect",
     "errors",
     "fork",

@@ -22,7 +22,7 @@ from dalsegno.faces.journal import Journal
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
-from dalsegno.faces.threads import Threads
+from dalsegno.faces.threads import Diagnosis, Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.opening import check_on_input
 from dalsegno.langgraph.summarizer import summarizer_of
@@ -206,6 +206,7 @@ class Dalsegno:
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self.schema = schema
         self.summarizer = summarizer
         self._create = create
         self._audit_key = audit_key
@@ -230,6 +231,10 @@ class Dalsegno:
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
+
+    def doctor(self, thread_id: str) -> Diagnosis:
+        """What is wrong with how a thread is used: `ds.threads.doctor`."""
+        return self.threads.doctor(thread_id)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

@@ -42,6 +42,7 @@ __all__ = [
     "Misuse",
     "NotADatabase",
     "NotCanonical",
+    "NotOwner",
     "NotSerializable",
     "Refused",
     "SchemaNewer",
@@ -423,15 +424,39 @@ class GraphChanged(Refused):
     """The run waits for a node that the graph no longer has; resuming would silently do nothing."""
 
 
+class NotOwner(Refused, RuntimeError):
+    """A node wrote a field that another node owns; nothing of its writes was stored.
+
+    A `RuntimeError` too, which LangGraph's default retry policy does not try again: the node would do the same.
+
+    Attributes:
+        field: the field.
+        node: who wrote it.
+        owners: who may.
+    """
+
+    def __init__(self, field: str, *, node: str, owners: tuple[str, ...]) -> None:
+        super().__init__(
+            f"node {node!r} wrote {field!r}, which {' and '.join(map(repr, owners))} "
+            f"own{'s' if len(owners) == 1 else ''}; nothing of its writes was stored. Let the owner write it, or name "
+            f"{node!r} in Field({field!r}, owner=…)"
+        )
+        self.field = field
+        self.node = node
+        self.owners = owners
+
+
 class StateFromFuture(Refused):
     """The stored state was written by a newer schema version than this code knows."""
 
 
-class StateShapeError(Refused):
-    """A required field is missing after migration.
+class StateShapeError(Refused, RuntimeError):
+    """A state, or what is written to it, has not its schema's shape: a field is missing, or holds something else.
+
+    A `RuntimeError` too, as `NotOwner` is.
 
     Attributes:
-        path: the missing field, such as `attachments[0].ref`.
+        path: the field, such as `attachments[0].ref`.
     """
 
     def __init__(self, path: str, message: str) -> None:

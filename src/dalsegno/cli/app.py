@@ -21,8 +21,10 @@ from dalsegno.cli import (
     context,
     demo,
     diff,
+    doctor,
     erase,
     events,
+    lint,
     retention,
     runs,
     state,
@@ -61,6 +63,8 @@ for room in (
     context,
     runs,
     worker,
+    lint,
+    doctor,
 ):
     room.register(app)
 

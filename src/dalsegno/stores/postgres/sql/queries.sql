@@ -855,3 +855,22 @@ WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY at, run;
 
 -- name: wipe_spending
 DELETE FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND t.created_at BETWEEN %(first)s AND %(last)s AND t.name <> %(name)s
+  AND t.owner IS NOT DISTINCT FROM %(owner)s::text AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT %(limit)s;
+
+-- name: openings
+SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = w.thread::bigint
+JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + %(events)s
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;

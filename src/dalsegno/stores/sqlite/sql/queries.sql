@@ -833,3 +833,22 @@ WHERE tenant = :tenant AND thread = :thread ORDER BY at, run;
 
 -- name: wipe_spending
 DELETE FROM ds_spending WHERE tenant = :tenant AND thread = :thread;
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t INDEXED BY ds_threads_born
+WHERE t.tenant = :tenant AND t.created_at BETWEEN :first AND :last AND t.name <> :name AND t.owner IS :owner
+  AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT :limit;
+
+-- name: openings
+SELECT e.thread, i.body FROM json_each(:threads) w
+CROSS JOIN ds_threads t ON t.thread = w.value AND t.tenant = :tenant
+CROSS JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + :events
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;

@@ -34,6 +34,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant integer NOT NULL,
   thread bigint  NOT NULL,

@@ -33,6 +33,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 );
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
