@@ -679,6 +679,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(octet_length((policy)::text) + octet_length((lines)::text) + octet_length((facts)::text)), 0)
 FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(octet_length(body) + octet_length(node)), 0)
+FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(octet_length(run)), 0)
+FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
 FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s

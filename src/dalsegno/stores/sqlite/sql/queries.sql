@@ -657,6 +657,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
 FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(length(CAST(body AS BLOB)) + length(CAST(node AS BLOB))), 0)
+FROM ds_manifests WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(length(CAST(run AS BLOB))), 0)
+FROM ds_spending WHERE tenant = :tenant AND thread = :thread
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
 FROM ds_runs WHERE tenant = :tenant AND thread = :thread
