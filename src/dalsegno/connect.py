@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dalsegno.contracts import Op, Step, Store
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
@@ -36,6 +38,7 @@ def connect(
     schema: StateSchema | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
+    deciders: Collection[str] = DECIDERS,
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
 
@@ -49,6 +52,7 @@ def connect(
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
+        deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
 
     Raises:
         Misuse: the URL or an argument is wrong.
@@ -71,7 +75,15 @@ def connect(
         schema=schema,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
+        deciders=_deciders(deciders),
     )
+
+
+def _deciders(given: Any) -> frozenset[str]:
+    if isinstance(given, str) or not all(_is_text(one) for one in given):
+        msg = f"deciders={given!r}: give a list of roles or names, such as ['user']"
+        raise Misuse(msg)
+    return frozenset(given)
 
 
 def open_store(url: str, *, create: bool = True) -> Store:
@@ -174,6 +186,7 @@ class Dalsegno:
         schema: StateSchema | None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
+        deciders: Collection[str] = DECIDERS,
     ) -> None:
         """Take an open store; callers use `connect`."""
         self.store_backend = store
@@ -183,7 +196,7 @@ class Dalsegno:
         self._lock = threading.Lock()
         self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
-            store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished
+            store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished, deciders=deciders
         )
         try:
             self.scope()
@@ -195,6 +208,7 @@ class Dalsegno:
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
+        self.handover = Handover(store, self.scope, deciders)
 
     @property
     def action(self) -> Callable[..., Any]:

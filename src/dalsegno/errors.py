@@ -22,6 +22,7 @@ __all__ = [
     "ActionResultLost",
     "ApprovalRequired",
     "BlobNotFound",
+    "BudgetTooSmall",
     "CheckpointNotFound",
     "Conflict",
     "DalsegnoError",
@@ -52,6 +53,7 @@ __all__ = [
     "ThreadNotFound",
     "TranscriptError",
     "UnfinishedWarning",
+    "Ungrounded",
     "UnknownType",
 ]
 
@@ -129,6 +131,23 @@ class KeyReused(Misuse):
         self.key = key
         self.recorded = recorded
         self.given = given
+
+
+class BudgetTooSmall(Misuse):
+    """A request has no room for today's rules and the least of a card.
+
+    Attributes:
+        budget: tokens that were allowed.
+        minimum: tokens that it takes at the least.
+    """
+
+    def __init__(self, *, budget: int, minimum: int) -> None:
+        super().__init__(
+            f"budget_tokens={budget} has no room for the rules and the least of the card, which take {minimum}; allow "
+            f"{minimum} or more, or give shorter rules."
+        )
+        self.budget = budget
+        self.minimum = minimum
 
 
 class TranscriptError(Misuse):
@@ -388,6 +407,10 @@ class StateShapeError(Refused):
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class Ungrounded(Refused):
+    """An entry of a card states what its evidence does not; nothing was written."""
 
 
 class UnknownType(Refused):

@@ -57,6 +57,8 @@ class Kind(StrEnum):
     APPROVAL = "approval"
     NOTE = "note"
     ACTION = "action"
+    TODO = "todo"
+    DONE = "done"
 
     @property
     def code(self) -> int:
@@ -98,6 +100,8 @@ _CODES = {
     Kind.APPROVAL: 7,
     Kind.NOTE: 8,
     Kind.ACTION: 9,
+    Kind.TODO: 10,
+    Kind.DONE: 11,
 }
 _KINDS = {code: kind for kind, code in _CODES.items()}
 

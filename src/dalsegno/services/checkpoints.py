@@ -20,9 +20,11 @@ from typing import Any, TypeAlias
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
 from dalsegno.core.split import Split
-from dalsegno.services.arrivals import Arrived, Moment, Said, events_of
+from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, stirred
+from dalsegno.services.cards import follow, is_due
 from dalsegno.services.forms import forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
@@ -98,6 +100,7 @@ class Put:
         forms: numbers of forms that are known to be stored.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
+        deciders: roles and names whose word decides, for the card.
     """
 
     thread: str
@@ -114,6 +117,7 @@ class Put:
     fence: int | None
     forms: Mapping[bytes, int] = field(default_factory=dict)
     elsewhere: AbstractSet[str] = frozenset()
+    deciders: AbstractSet[str] = DECIDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     """
     place = request.place
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
+    before = row.events
     ns, head, head_id = yield from namespace(row, place.ns)
     parent, own = yield from family(row, ns, place)
     forked = judge(place, row, parent, own, head, head_id)
@@ -180,6 +185,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
+    if events and is_due(before, row.events, stirred=stirred(events, arrived)):
+        yield from follow(row, branch, request.deciders)
     return PutDone(row.thread, ckpt, state, numbers)
 
 

@@ -18,11 +18,13 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.card.listening import stirs
 from dalsegno.core.items import POOL, Place, Plan, put_back
 from dalsegno.core.journal import Kind
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json, canonical
 from dalsegno.services.arrivals import Moment, Said, event_row
+from dalsegno.services.cards import follow, is_due
 from dalsegno.services.checkpoints import Put, PutDone, put
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import Known, known_messages, spans_of
@@ -96,6 +98,10 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
     row.pool = split.next_pool - 1
     if events:
         yield (*store_items(row, split), Step("event_add", events), save_thread(row))
+        said = [spoken.said for spoken in heard.spoken]
+        stirred = bool(heard.gone) or any(one.by_person and stirs(one.text) for one in said)
+        if is_due(row.events - len(events), row.events, stirred=stirred or any(one.id in known for one in said)):
+            yield from follow(row, branch, request.deciders)
     return done
 
 

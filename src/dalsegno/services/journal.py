@@ -34,7 +34,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
-__all__ = ["NewEvent", "append", "read", "search", "write"]
+__all__ = ["NewEvent", "append", "events", "read", "search", "write"]
 
 _ALL = 2**62
 _CANDIDATES = 400
@@ -77,7 +77,7 @@ def read(
         "events_page",
         {**row.key, "spans": _spans_text(spans), "after": after, "limit": _ALL if limit is None else limit},
     )
-    return (yield from _events(row, rows, describe))
+    return (yield from events(row, rows, describe))
 
 
 @sound
@@ -90,13 +90,13 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
     spans = yield from _lineage(row, None)
     codes = list(wanted.required[:_SLOTS])
     found = yield from _candidates(row, spans, codes)
-    ranked = _ranked((yield from _events(row, found, describe)), wanted)
+    ranked = _ranked((yield from events(row, found, describe)), wanted)
     if not ranked and len(wanted.partial) > 1:
         seen: dict[int, tuple[Any, ...]] = {}
         for code in wanted.partial[:_SLOTS]:
             for candidate in (yield from _candidates(row, spans, [code])):
                 seen[candidate[0]] = candidate
-        ranked = _ranked((yield from _events(row, sorted(seen.values(), reverse=True), describe)), wanted)
+        ranked = _ranked((yield from events(row, sorted(seen.values(), reverse=True), describe)), wanted)
     return ranked[:limit]
 
 
@@ -187,16 +187,17 @@ def _ranked(events: Sequence[Event], wanted: Query) -> list[Event]:
     return [event for score, event in sorted(scored, key=lambda pair: (-pair[0], -pair[1].seq)) if score > 0]
 
 
-def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[[Any], str]) -> Op[list[Event]]:
+def events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[[Any], str]) -> Op[list[Event]]:
+    """Events from their rows, as `events_page` gives them."""
     trees = {columns[0]: orjson.loads(columns[8]) for columns in rows if columns[8] is not None}
     loaded: Loaded = yield from load(row.tenant, row.thread, trees.values())
-    events = []
+    found = []
     for seq, kind_code, author, at, branch, _ckpt, id_, frame, _body, _lane, _pos in rows:
         kind = Kind.of_code(kind_code)
         payload, text = None, ""
         if kind is not Kind.DELETE and seq in trees:
             payload, text = _payload(put_back(trees[seq], loaded.trees, loaded.blobs), describe)
-        events.append(
+        found.append(
             Event(
                 seq=seq,
                 author=author,
@@ -208,7 +209,7 @@ def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[
                 branch=branch,
             )
         )
-    return events
+    return found
 
 
 def _payload(tree: Json, describe: Callable[[Any], str]) -> tuple[Any, str]:

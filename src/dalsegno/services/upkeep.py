@@ -34,6 +34,7 @@ _WIPES = (
     "wipe_events",
     "wipe_actions",
     "wipe_summaries",
+    "wipe_cards",
     "wipe_items",
     "wipe_branches",
     "wipe_namespaces",
@@ -89,6 +90,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_writes",
             "copy_events",
             "copy_summaries",
+            "copy_cards",
             "copy_blob_refs",
         )
     )

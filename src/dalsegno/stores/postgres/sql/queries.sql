@@ -507,6 +507,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -519,3 +520,71 @@ WHERE g.found > 0;
 -- name: blobs_unused
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
+
+-- name: cards_of
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND branch IN (SELECT x::int FROM jsonb_array_elements_text(%(branches)s::jsonb) x);
+
+-- name: card_save
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+VALUES (%(tenant)s, %(thread)s, %(branch)s, %(cursor)s, %(version)s, %(forgotten)s, %(at)s, %(body)s)
+ON CONFLICT (tenant, thread, branch) DO UPDATE SET
+  cursor = excluded.cursor, version = excluded.version, forgotten = excluded.forgotten, at = excluded.at,
+  body = excluded.body;
+
+-- name: cards_all
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
+
+-- name: wipe_cards
+DELETE FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_cards
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+SELECT tenant, %(to)s, branch, cursor, version, forgotten, at, body
+FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq <= %(before)s
+ORDER BY e.seq DESC
+LIMIT %(limit)s;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT x::int FROM jsonb_array_elements_text(%(numbers)s::jsonb) x)
+ORDER BY e.seq;
+
+-- name: events_counted
+SELECT count(*) FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq > %(after)s;
+
+-- name: events_numbers
+SELECT seq FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq > %(after)s ORDER BY seq;
+
+-- name: events_begin
+SELECT min(seq) FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND branch IN (SELECT x::int FROM jsonb_array_elements_text(%(branches)s::jsonb) x);
+
+-- name: actions_latest
+SELECT key, name, kind, recipient, arguments, state, attempts, lease_until, approval, error, created_at, updated_at,
+       ended_at
+FROM ds_actions
+WHERE tenant = %(tenant)s AND thread = %(thread)s
+ORDER BY CASE WHEN state IN ('succeeded', 'failed') THEN 1 ELSE 0 END, updated_at DESC, key
+LIMIT %(limit)s;
+
+-- name: actions_counted
+SELECT state, count(*) FROM ds_actions WHERE tenant = %(tenant)s AND thread = %(thread)s GROUP BY state;
+
+-- name: events_counted_in
+SELECT count(*) FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s;

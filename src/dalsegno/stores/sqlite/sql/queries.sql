@@ -489,6 +489,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -501,3 +502,71 @@ WHERE g.found > 0;
 -- name: blobs_unused
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
+
+-- name: cards_of
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = :tenant AND thread = :thread AND branch IN (SELECT value FROM json_each(:branches));
+
+-- name: card_save
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+VALUES (:tenant, :thread, :branch, :cursor, :version, :forgotten, :at, :body)
+ON CONFLICT (tenant, thread, branch) DO UPDATE SET
+  cursor = excluded.cursor, version = excluded.version, forgotten = excluded.forgotten, at = excluded.at,
+  body = excluded.body;
+
+-- name: cards_all
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = :tenant AND thread = :thread ORDER BY branch;
+
+-- name: wipe_cards
+DELETE FROM ds_cards WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_cards
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+SELECT tenant, :to, branch, cursor, version, forgotten, at, body
+FROM ds_cards WHERE tenant = :tenant AND thread = :thread;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq <= :before
+ORDER BY e.seq DESC
+LIMIT :limit;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
+ORDER BY e.seq;
+
+-- name: events_counted
+SELECT count(*) FROM ds_events WHERE tenant = :tenant AND thread = :thread AND seq > :after;
+
+-- name: events_numbers
+SELECT seq FROM ds_events WHERE tenant = :tenant AND thread = :thread AND seq > :after ORDER BY seq;
+
+-- name: events_begin
+SELECT min(seq) FROM ds_events WHERE tenant = :tenant AND thread = :thread AND branch IN (SELECT value FROM json_each(:branches));
+
+-- name: actions_latest
+SELECT key, name, kind, recipient, arguments, state, attempts, lease_until, approval, error, created_at, updated_at,
+       ended_at
+FROM ds_actions
+WHERE tenant = :tenant AND thread = :thread
+ORDER BY CASE WHEN state IN ('succeeded', 'failed') THEN 1 ELSE 0 END, updated_at DESC, key
+LIMIT :limit;
+
+-- name: actions_counted
+SELECT state, count(*) FROM ds_actions WHERE tenant = :tenant AND thread = :thread GROUP BY state;
+
+-- name: events_counted_in
+SELECT count(*) FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after;

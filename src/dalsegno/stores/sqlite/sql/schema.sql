@@ -284,3 +284,15 @@ JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c
 JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
+
+CREATE TABLE ds_cards (
+  tenant    INTEGER NOT NULL,
+  thread    INTEGER NOT NULL,
+  branch    INTEGER NOT NULL,
+  cursor    INTEGER NOT NULL,
+  version   INTEGER NOT NULL,
+  forgotten INTEGER NOT NULL,
+  at        INTEGER NOT NULL,
+  body      TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, branch)
+);

@@ -273,3 +273,15 @@ JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c
 JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
+
+CREATE TABLE ds_cards (
+  thread    bigint  NOT NULL,
+  at        bigint  NOT NULL,
+  tenant    integer NOT NULL,
+  branch    integer NOT NULL,
+  cursor    integer NOT NULL,
+  version   integer NOT NULL,
+  forgotten integer NOT NULL,
+  body      text    NOT NULL,
+  PRIMARY KEY (tenant, thread, branch)
+);

@@ -1,0 +1,87 @@
+"""A first request in LangChain's messages.
+
+Rules of this module:
+
+* A message goes in as it was: the very message, with its calls, ids and content blocks. Only those of the newest
+  wording go in, in the place where the message stood.
+* Instructions of that time do not go in: today's stand instead.
+* A call that nobody answered does not go in as a message; neither does what was written directly, or is of an unknown
+  class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from dalsegno.core.card.packing import Recent, Request
+from dalsegno.core.cuts import Turn
+from dalsegno.core.journal import Event, Kind
+from dalsegno.core.tokens import Count
+from dalsegno.langgraph.turns import turn_of_event
+
+__all__ = ["in_messages", "recent_of"]
+
+_OF_THEN = "instructions of that time; today's rules stand instead"
+_UNANSWERED = "a call without a result is told in a line"
+_REPLACED = "edited since; the newer wording stands instead"
+_GONE = "deleted since"
+
+
+def recent_of(events: Sequence[Event], count: Count) -> list[Recent]:
+    """Events as parts of a request, in the order in which they go in.
+
+    Args:
+        events: the newest ones, oldest first.
+        count: tokens of a text.
+    """
+    places: dict[str, int] = {}
+    found: list[Recent] = []
+    for event in events:
+        id_ = getattr(event.payload, "id", None)
+        if event.kind is Kind.DELETE:
+            found.append(Recent(turn=_line(event, "deleted a message", count)))
+            continue
+        turn = turn_of_event(event, count)
+        if not isinstance(event.payload, BaseMessage) or event.payload.type == "remove":
+            found.append(Recent(turn=turn))
+            continue
+        if event.kind is Kind.EDIT and id_ in places:
+            at = places[id_]
+            found[at] = Recent(turn=replace(turn, number=found[at].turn.number), message=event.payload)
+            found.append(Recent(turn=_line(event, f"edited #{found[at].turn.number}: {event.text}", count)))
+            continue
+        if id_ is not None:
+            places[id_] = len(found)
+        system = turn.role == "system"
+        found.append(Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else ""))
+    return _without_open_calls(found)
+
+
+def _line(event: Event, text: str, count: Count) -> Turn:
+    return Turn(role=str(event.kind), text=text, author=event.author, number=event.seq, tokens=count(text))
+
+
+def _without_open_calls(found: Sequence[Recent]) -> list[Recent]:
+    """The same with calls that nobody answered, and answers to no call, as lines."""
+    answered = {id_ for one in found if one.message is not None for id_ in one.turn.answers}
+    called = {id_ for one in found if one.message is not None for id_ in one.turn.calls}
+    return [
+        replace(one, message=None, note=_UNANSWERED)
+        if one.message is not None
+        and (any(id_ not in answered for id_ in one.turn.calls) or any(id_ not in called for id_ in one.turn.answers))
+        else one
+        for one in found
+    ]
+
+
+def in_messages(request: Request) -> Request:
+    """The same request with instructions as `SystemMessage`."""
+    messages: list[Any] = [
+        SystemMessage(content=str(message["content"])) if isinstance(message, dict) else message
+        for message in request.messages
+    ]
+    return replace(request, messages=tuple(messages))
