@@ -248,7 +248,7 @@ def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Co
     return in_messages(
         pack(
             found.card,
-            recent_of(found.recent, count),
+            recent_of(found.recent, count, found.deleted),
             rules=rules,
             budget_tokens=budget_tokens,
             cursor=found.cursor,

@@ -11,7 +11,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,16 +27,16 @@ __all__ = ["in_messages", "recent_of"]
 
 _OF_THEN = "instructions of that time; today's rules stand instead"
 _UNANSWERED = "a call without a result is told in a line"
-_REPLACED = "edited since; the newer wording stands instead"
 _GONE = "deleted since"
 
 
-def recent_of(events: Sequence[Event], count: Count) -> list[Recent]:
+def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = ()) -> list[Recent]:
     """Events as parts of a request, in the order in which they go in.
 
     Args:
         events: the newest ones, oldest first.
         count: tokens of a text.
+        deleted: ids of messages that were deleted.
     """
     places: dict[str, int] = {}
     found: list[Recent] = []
@@ -46,6 +46,9 @@ def recent_of(events: Sequence[Event], count: Count) -> list[Recent]:
             found.append(Recent(turn=_line(event, "deleted a message", count)))
             continue
         turn = turn_of_event(event, count)
+        if id_ is not None and id_ in deleted:
+            found.append(Recent(turn=turn, note=_GONE, barred=True))
+            continue
         if not isinstance(event.payload, BaseMessage) or event.payload.type == "remove":
             found.append(Recent(turn=turn))
             continue
@@ -57,7 +60,7 @@ def recent_of(events: Sequence[Event], count: Count) -> list[Recent]:
         if id_ is not None:
             places[id_] = len(found)
         system = turn.role == "system"
-        found.append(Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else ""))
+        found.append(Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else "", barred=system))
     return _without_open_calls(found)
 
 

@@ -59,7 +59,8 @@ class Material:
         head: number of the lineage's last event; 0 for none.
         recent: the newest events, oldest first, messages and others; all of the delta among them, as far as
             `_DELTA` goes.
-        first: number of the first of them in the lineage after the cursor that was left out, or 0.
+        deleted: ids of messages among them that were deleted.
+        skipped: how many events after the cursor are not among them.
         actions: how many actions there are in each state.
     """
 
@@ -67,6 +68,7 @@ class Material:
     cursor: int
     head: int
     recent: tuple[Event, ...]
+    deleted: frozenset[str]
     skipped: int
     actions: Mapping[str, int]
 
@@ -82,7 +84,7 @@ def card(scope: Scope, name: str, deciders: Collection[str]) -> Op[Card]:
         "events_page", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": _TAKEN_IN}
     )
     told = yield from tell(row, rows, spans)
-    found, _ = yield from _made(row, spans, kept.notes, kept.version, told, deciders)
+    found, _ = yield from _made(row, kept.notes, kept.version, told, deciders)
     return found
 
 
@@ -119,14 +121,16 @@ def material(
     if len(after) == len(rows) and rows:
         ((count,),) = yield Step("events_counted_in", {**row.key, "spans": spans_text(spans), "after": cursor})
         skipped = count - len(after)
-    told = yield from tell(row, after[:_TAKEN_IN] if not skipped else [], spans)
-    found, counts = yield from _made(row, spans, kept.notes, kept.version, told, deciders)
+    told = yield from tell(row, rows, spans)
+    new = [] if skipped else [one for one in told if one.number > cursor][:_TAKEN_IN]
+    found, counts = yield from _made(row, kept.notes, kept.version, new, deciders)
     events = yield from journal.events(row, rows, describe)
     return Material(
         card=found,
         cursor=cursor,
         head=rows[-1][0] if rows else 0,
         recent=tuple(events),
+        deleted=frozenset(one.message for one in told if one.gone) - {""},
         skipped=skipped,
         actions=counts,
     )
@@ -159,7 +163,7 @@ def _check_numbers(row: ThreadRow) -> Op[None]:
 
 
 def _made(
-    row: ThreadRow, spans: Sequence[Span], notes: Notes, version: int, told: Sequence[Told], deciders: Collection[str]
+    row: ThreadRow, notes: Notes, version: int, told: Sequence[Told], deciders: Collection[str]
 ) -> Op[tuple[Card, Mapping[str, int]]]:
     """The card of some notes and later events, with what ledger and state have."""
     heard = hear(notes, told, deciders)

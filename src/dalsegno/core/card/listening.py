@@ -20,7 +20,7 @@ from dalsegno.core.card import phrases
 from dalsegno.core.card.findings import Finding, Sort, Told
 from dalsegno.core.card.options import label_in, listed
 from dalsegno.core.card.own_words import own_words
-from dalsegno.core.card.promises import due_in, given_to
+from dalsegno.core.card.promises import due_in, given_to, own_task
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
 from dalsegno.core.facts.folding import folded, lowered
@@ -46,14 +46,13 @@ def decides(told: Told, deciders: Collection[str] = DECIDERS) -> bool:
     return told.role in deciders or told.author in deciders
 
 
-_STIRS = re.compile(
-    "|".join(pattern.pattern for pattern in (phrases.CHOOSES, phrases.ACCEPTS, phrases.WITHDRAWS)), re.MULTILINE
-)
+_STIRS = (phrases.CHOOSES, phrases.ACCEPTS, phrases.WITHDRAWS)
 
 
 def stirs(text: str) -> bool:
     """Whether a text may decide or withdraw something: a quick look, so that the card is brought up to date at once."""
-    return bool(_STIRS.search(lowered(folded(text[:_TAIL]))))
+    low = lowered(folded(text[:_TAIL]))
+    return any(pattern.search(low) for pattern in _STIRS)
 
 
 def listen(told: Told, deciders: Collection[str] = DECIDERS, *, opening: bool = False) -> tuple[Finding, ...]:
@@ -135,6 +134,8 @@ class _Sentence:
     start: int
     end: int
     said: tuple[Said, ...]
+    chosen: re.Match[str] | None
+    denied: bool
 
     @property
     def shown(self) -> str:
@@ -173,7 +174,10 @@ class _Hearing:
             last = at
             while last < len(self._said) and self._said[last].fact.start < end:
                 last += 1
-            yield _Sentence(self._text[start:end], self._low[start:end].strip(), start, end, self._said[at:last])
+            low = self._low[start:end].strip()
+            chosen = phrases.CHOOSES.search(low)
+            denied = chosen is not None and _denied_choice(low)
+            yield _Sentence(self._text[start:end], low, start, end, self._said[at:last], chosen, denied)
 
     def findings(self, *, opening: bool) -> Iterator[Finding]:
         """Everything that is heard."""
@@ -218,7 +222,7 @@ class _Hearing:
 
     def _withdrawal(self, one: _Sentence) -> Finding | None:
         found = phrases.WITHDRAWS.search(one.low)
-        denied = _denied_choice(one.low)
+        denied = one.denied
         if not (found or denied) or _asked(one.low) or _conditional(one.low) or _reported(one.low):
             return None
         if found and not denied and phrases.HEDGES.search(phrases.WILLING.sub("", one.low)):
@@ -235,7 +239,7 @@ class _Hearing:
 
     def _decision(self, one: _Sentence) -> Finding | None:
         low = one.low
-        chosen = phrases.CHOOSES.search(low)
+        chosen = one.chosen
         accepted = phrases.ACCEPTS.match(low)
         approved = one.has(Kind.APPROVAL)
         if _asked(low) or not (chosen or accepted or approved):
@@ -265,13 +269,15 @@ class _Hearing:
 
     def _offers(self) -> Iterator[Finding]:
         options = listed(self._own)
-        asking = [one for one in self._sentences if phrases.ASKS.search(one.low)]
+        asking = [
+            one for one in self._sentences if phrases.ASKS.search(one.low) and not phrases.INQUIRES.search(one.low)
+        ]
         if not asking and not options:
             return
         text = asking[-1].shown if asking else extract(self._own, _GOAL_TOKENS)
         if asking and not options and len(self._sentences) > 1:
             text = extract(self._own, 2 * _GOAL_TOKENS)
-        yield _finding(self._told, Sort.OFFER, text, options=options, bare=not asking)
+        yield _finding(self._told, Sort.OFFER, text, options=options, bare=not asking or _open(asking[-1].low))
 
     def _proposals(self) -> Iterator[Finding]:
         count = 0
@@ -280,8 +286,8 @@ class _Hearing:
         for one in self._sentences:
             if count == 2:  # noqa: PLR2004 - a message that suggests more than two things is a list
                 return
-            weak = phrases.CHOOSES.search(one.low) and not (self._may_decide and self._decision(one))
-            if (phrases.SUGGESTS.search(one.low) or weak) and not _denied_choice(one.low):
+            weak = one.chosen and not (self._may_decide and self._decision(one))
+            if (phrases.SUGGESTS.search(one.low) or weak) and not one.denied:
                 count += 1
                 yield _finding(self._told, Sort.PROPOSAL, one.shown, option=label_in(one.low))
 
@@ -309,16 +315,24 @@ class _Hearing:
         count = 0
         for one in self._sentences:
             owner = given_to(one.text)
-            promised = one.has(Kind.COMMITMENT)
-            due = due_in(one.text.strip(), one.low)
-            if not (owner or promised) or count == _MOST or _asked(one.low) and not owner:
+            promised = one.has(Kind.COMMITMENT) or own_task(one.low)
+            if not (owner or promised) or count == _MOST or (_asked(one.low) and not owner):
                 continue
-            if not due and (self._told.calls or (not owner and _AT_ONCE.search(one.low))):
+            due = due_in(one.text.strip(), one.low)
+            if not owner and self._idle(one.low, due):
                 continue
             if promised and not owner and (_conditional(one.low) or one.has(Kind.APPROVAL)):
                 continue
             count += 1
             yield _finding(self._told, Sort.PROMISE, one.shown, owner=owner or self._told.author, due=due)
+
+    def _idle(self, low: str, due: str) -> bool:
+        """Whether a promise is of the moment: of what is being done already, or of nothing that would be missed."""
+        if _AT_ONCE.search(low) and not _DEADLINE.search(low):
+            return True
+        if due:
+            return False
+        return self._told.calls or (self._told.role == "user" and low.isascii() and not _DELIVERS.search(low))
 
     def _done(self) -> Iterator[Finding]:
         for one in self._sentences[:40]:
@@ -361,6 +375,10 @@ _AT_ONCE = re.compile(
     r"\b(?:now|check|look|looking|retrieve|transfer|search|calculate|verify|proceed|assist|help|guide|review|gather|go\sahead|keep|do\smy\sbest|let\syou\sknow|update\syou|be\sable|need)\b"
     r"|马上|立刻|这就|帮您查|帮你查|查询一下|查一下|看一下|为您查"
 )
+_DEADLINE = re.compile(r"\b(?:by|before|within|until|no\slater)\b|前|内|底")
+_DELIVERS = re.compile(
+    r"\b(?:send|upload|e-?mail|share|prepare|write|review|sign|pay|deliver|submit|draft|finish|call|bring|forward|provide|refund|ship|fix|build|test|deploy|publish|release|book|order|ask|talk\sto|check\swith|confirm\swith)\b"
+)
 _FILLER = re.compile(
     r"\b(?:yes|yeah|yep|yup|ok|okay|sure|please|thanks?|thank\syou|great|perfect|fine|good|then|so|just|i|we|it|that|this|with|the|a|and|to|go|ahead|proceed|do|is|are|'s|confirmed|confirm|"
     r"agreed|agree|approved|approve|deal|sounds|looks|works|for|me|us|all|right|correct|absolutely|let's|as|you|suggested|proposed|said|everything|very|much|decided|option|plan|one)\b"
@@ -369,6 +387,17 @@ _FILLER = re.compile(
 _WILL = re.compile(
     r"\b(?:please|proceed|go\s(?:ahead|with)|book|cancel|send|change|update|upgrade|add|remove|use|do|i'd\slike|i\swould\slike|i\swant|let's|that\s(?:works|would|will|sounds|is)|works|"
     r"that's\s(?:fine|correct|right|good|perfect|great|ok))\b|就|请|帮我|按|用|办|发|订|改|取消|加|买|选|做|执行|继续|推进|走"
+)
+
+
+def _open(low: str) -> bool:
+    """Whether a question asks for a choice, so that a mere yes does not answer it."""
+    return bool(phrases.WHICH.search(low)) and not _YES_OR_NO.search(low)
+
+
+_YES_OR_NO = re.compile(
+    r"\b(?:would\syou\slike\s(?:me\s)?to|shall\s(?:i|we)|should\s(?:i|we)|do\syou\swant\sme|may\si|please\sconfirm|is\s(?:that|this)\s(?:ok|okay|correct|right|fine)|do\syou\s(?:agree|approve|confirm))\b"
+    r"|是否|要不要|可以吗|好吗|行吗|对吗|同意吗|可行吗"
 )
 
 

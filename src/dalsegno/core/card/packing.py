@@ -52,11 +52,13 @@ class Recent:
         turn: the event with its number; its text, role, calls and cost.
         message: what may go in word for word; None for what is no message, or must not be repeated as one.
         note: why it may not, for the manifest.
+        barred: whether it must not go in at all, in no form.
     """
 
     turn: Turn
     message: Any = None
     note: str = ""
+    barred: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,22 +202,19 @@ class _Packing:
             [*(entry.text for entry in card.entries), *(one.turn.text[:_EVIDENCE] for one in recent[-12:])]
         )
         self.rules = "\n".join(rules)
-        self.delta = [one for one in recent if one.turn.number > cursor]
+        self.delta = [one for one in recent if one.turn.number > cursor and not one.barred]
         self.left: list[LeftOut] = []
 
     def request(self) -> Request:
         room = self.budget - self._message(self.rules)
-        record_least = self._message(self._record(0, ()))
-        if room < record_least:
-            raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + record_least)
-        lines_least = self._lines_cost(self.delta, 0)
-        if room < record_least + lines_least:
-            raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + record_least + lines_least)
+        least = self._message(self._record(0, ())) + self._lines_cost(self.delta, 0)
+        if room < least + _SLACK:
+            raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + least + _SLACK)
         for spare in (0, *(2**at for at in range(5, 16))):
             built = self._built(room - spare)
             if built is not None and built.tokens <= self.budget:
                 return built
-        raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + record_least + lines_least + _SLACK)
+        raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + least + 64 * _SLACK)
 
     def _built(self, room: int) -> Request | None:
         """A request that ought to fit into so much room besides the rules; None where it cannot."""
@@ -231,7 +230,11 @@ class _Packing:
         card_room = min(want, max(least, min(room - whole_delta, room), int(room * _CARD_SHARE)))
         card_room = min(card_room, room - must)
         kept = self._kept(room - card_room)
-        told = [one for at, one in enumerate(self.recent) if at not in kept and one.turn.number > self.cursor]
+        told = [
+            one
+            for at, one in enumerate(self.recent)
+            if at not in kept and one.turn.number > self.cursor and not one.barred
+        ]
         raw = sum(self.recent[at].turn.tokens for at in kept)
         lines, fidelity = self._lines(told, room - card_room - raw - _SLACK)
         card_room = max(least, min(want, room - raw - sum(self.count(line) + 1 for line in lines) - _SLACK))
@@ -296,7 +299,12 @@ class _Packing:
             middle = (low + high) // 2
             chosen = self._window(turns, middle)
             price = sum(turns[at].tokens for at in chosen) + lines
-            rest = [one for at, one in enumerate(self.recent) if one.turn.number > self.cursor and one.message is not None and at not in {usable[place] for place in chosen}]
+            there = {usable[place] for place in chosen}
+            rest = [
+                one
+                for at, one in enumerate(self.recent)
+                if one.turn.number > self.cursor and one.message is not None and at not in there
+            ]
             price += self._lines_cost(rest, 0) if rest else 0
             if price <= room:
                 best, low = frozenset(usable[at] for at in chosen), middle + 1

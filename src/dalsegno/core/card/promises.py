@@ -5,6 +5,8 @@ Rules of this module:
 * A promise is the speaker's own word (`core/facts/speech.py`), a task given to someone by name (`@Li 周三前出报告`,
   `Bob, please send it by Friday`), or what a named person is said to do (`Alice will send the draft by Monday`,
   `由张三负责风险清单`).
+* In Chinese people promise without a word for it: `我下周三之前把风险清单补上`, `我今晚跑一版`. A time and a deed of
+  the speaker's own, stated and not asked, are a promise.
 * The due date is given in the words that were used, and only where a word says that it is one: `by Friday`,
   `no later than May 5`, `周五前`, `3个工作日内`.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["due_in", "given_to"]
+__all__ = ["due_in", "given_to", "own_task"]
 
 _DAY = (
     r"(?:(?:this|next|coming)\s)?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month|quarter|year|weekend)"
@@ -81,3 +83,14 @@ def given_to(text: str) -> str:
     if name in _NOBODY or name.split()[0] in _NOBODY or not _TASKS.search(text[found.start() :].lower()):
         return ""
     return name.strip()
+
+
+_OWN_TASK = re.compile(
+    rf"(?:^|[，,。；;：:\s])我(?:们|这边|来|先|再|会|就|也)?(?:{_HAN_DAY}|{_HAN_TIME}|晚些|稍后|会后|回头|等下|待会)(?:之前|以前|前|内|就|再|先|会|之后|后)?(?:我)?(?:再|先|会)?"
+    r"(?:把|将|给|出|发|补|跑|写|整理|做|提交|更新|同步|上线|弄|交|改|测|画|联系|确认|安排|完成)(?!过|的时候|不)"
+)
+
+
+def own_task(low: str) -> bool:
+    """Whether a Chinese sentence states a deed of the speaker's own with the time when it will be done."""
+    return not low.isascii() and _OWN_TASK.search(low) is not None
