@@ -66,7 +66,7 @@ def behind(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Stops cards from going on, as a crash between two updates would."""
 
     def stop() -> None:
-        def follow(*_: Any) -> Any:
+        def follow(*_: Any, **__: Any) -> Any:
             return
             yield
 
@@ -163,7 +163,16 @@ def test_a_garbled_card_costs_nobody_a_checkpoint(ds, caplog):
         branch, cursor, version, forgotten, at, _ = columns
         yield dalsegno.contracts.Step(
             "card_save",
-            {"tenant": 1, "thread": 1, "branch": branch, "cursor": cursor, "version": version, "forgotten": forgotten, "at": at, "body": '{"findings":[{"sort":"x"}]}'},
+            {
+                "tenant": 1,
+                "thread": 1,
+                "branch": branch,
+                "cursor": cursor,
+                "version": version,
+                "forgotten": forgotten,
+                "at": at,
+                "body": '{"findings":[{"sort":"x"}]}',
+            },
         )
 
     ds.store_backend.run(garble, write=True)
@@ -270,7 +279,9 @@ def test_an_edit_while_the_card_is_behind_is_seen(ds, behind):
     behind()
     message = graph.get_state(CONFIG).values["messages"][2]
     graph.update_state(CONFIG, {"messages": [HumanMessage("就按第一个方案来。", id=message.id)]})
-    assert texts(ds.handover.card("launch").decisions) == ["就按第一个方案来。 ← #2 assistant: A: 一次性发布，费用4万元"]
+    assert texts(ds.handover.card("launch").decisions) == [
+        "就按第一个方案来。 ← #2 assistant: A: 一次性发布，费用4万元"
+    ]
 
 
 def test_what_compaction_takes_out_of_the_state_stays_in_the_card(ds):
@@ -438,7 +449,9 @@ def test_no_call_is_parted_from_its_result_and_no_open_call_goes_in(ds):
     for budget in range(300, 2000, 170):
         packed = ds.handover.pack("launch", budget_tokens=budget)
         assert packed.tokens <= budget
-        calls = [call["id"] for message in packed.messages if isinstance(message, AIMessage) for call in message.tool_calls]
+        calls = [
+            call["id"] for message in packed.messages if isinstance(message, AIMessage) for call in message.tool_calls
+        ]
         answers = [message.tool_call_id for message in packed.messages if isinstance(message, ToolMessage)]
         assert calls == answers
     assert "send(" in whole(packed)
@@ -614,4 +627,3 @@ def test_a_copied_thread_has_its_card_and_a_deleted_one_leaves_none(ds):
     ds.threads.delete("launch")
     assert ds.threads.check().findings == []
     assert ds.handover.card("copy").decisions
-

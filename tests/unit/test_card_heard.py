@@ -353,7 +353,9 @@ def test_a_name_may_be_among_those_who_decide():
 
 
 def test_the_goal_is_the_opening_request_and_no_greeting():
-    assert Sort.GOAL not in {one.sort for one in listen(Told(number=1, author="user", role="user", text="你好！"), opening=True)}
+    assert Sort.GOAL not in {
+        one.sort for one in listen(Told(number=1, author="user", role="user", text="你好！"), opening=True)
+    }
     (goal,) = [
         one
         for one in listen(Told(number=2, author="user", role="user", text="帮我写一份产品发布方案。"), opening=True)
@@ -362,7 +364,9 @@ def test_the_goal_is_the_opening_request_and_no_greeting():
     assert goal.text == "帮我写一份产品发布方案。"
 
 
-@pytest.mark.parametrize("text", ["The goal is now a launch in Berlin.", "目标改成六月前上线。", "New task: write the FAQ."])
+@pytest.mark.parametrize(
+    "text", ["The goal is now a launch in Berlin.", "目标改成六月前上线。", "New task: write the FAQ."]
+)
 def test_the_goal_is_stated_again(text: str):
     assert Sort.GOAL in sorts(text)
 

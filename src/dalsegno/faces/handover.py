@@ -258,16 +258,14 @@ def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Co
     )
 
 
-def _said(kind: Kind, by: str, text: str, evidence: Sequence[int | str], **more: str) -> Said:
-    a_text("text", text)
-    a_text("by", by)
-    for name, value in more.items():
+def _said(kind: Kind, by: str, text: str, evidence: Sequence[int | str], *, owner: str = "", due: str = "") -> Said:
+    for name, value in (("text", text), ("by", by), ("owner", owner), ("due", due)):
         a_text(name, value)
     if not text.strip():
         raise Misuse(f"text is blank; say what is {'decided' if kind is Kind.DECISION else 'to be done'}.")
     if isinstance(evidence, str):
         raise Misuse(f"evidence={evidence!r} is one text; give a list of numbers or coordinates, such as ['#12 user'].")
-    return Said(kind=kind, author=by, text=text, evidence=tuple(map(_number, evidence)), **more)
+    return Said(kind=kind, author=by, text=text, evidence=tuple(map(_number, evidence)), owner=owner, due=due)
 
 
 def _ended(what: int | str, by: str) -> Said:

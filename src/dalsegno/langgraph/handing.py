@@ -60,7 +60,9 @@ def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = 
         if id_ is not None:
             places[id_] = len(found)
         system = turn.role == "system"
-        found.append(Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else "", barred=system))
+        found.append(
+            Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else "", barred=system)
+        )
     return _without_open_calls(found)
 
 

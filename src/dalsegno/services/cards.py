@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
 
@@ -66,8 +65,10 @@ def is_due(before: int, after: int, *, stirred: bool) -> bool:
     return after > before and (stirred or before // EVERY != after // EVERY)
 
 
-def follow(row: ThreadRow, branch: int, deciders: Collection[str]) -> Op[None]:
-    """Bring the card of a branch on, in a transaction that has locked the thread; never fails it."""
+def follow(row: ThreadRow, branch: int, deciders: Collection[str], *, before: int, stirred: bool) -> Op[None]:
+    """Bring the card of a branch on if it is due, in a transaction that has locked the thread; never fails it."""
+    if not is_due(before, row.events, stirred=stirred):
+        return
     try:
         yield from catch_up(row, branch, deciders, limit=AT_ONCE)
     except Exception as error:  # noqa: BLE001 - a card is derived; it must not cost anyone a checkpoint
@@ -136,9 +137,7 @@ def within(notes: Notes, spans: Sequence[Span]) -> Notes:
     """What of some notes was heard in a lineage; words that were changed outside of it stand again."""
     return replace(
         notes,
-        findings=tuple(
-            _unvoided(one, spans) for one in notes.findings if spans_contain(spans, one.branch, one.ckpt)
-        ),
+        findings=tuple(_unvoided(one, spans) for one in notes.findings if spans_contain(spans, one.branch, one.ckpt)),
     )
 
 
@@ -151,5 +150,3 @@ def _unvoided(one: Finding, spans: Sequence[Span]) -> Finding:
 def spans_text(spans: Sequence[Span]) -> str:
     """A lineage as a parameter."""
     return json_text([[span.branch, span.up_to] for span in spans])
-
-

@@ -24,7 +24,7 @@ from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
 from dalsegno.core.split import Split
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, stirred
-from dalsegno.services.cards import follow, is_due
+from dalsegno.services.cards import follow
 from dalsegno.services.forms import forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
@@ -185,8 +185,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
-    if events and is_due(before, row.events, stirred=stirred(events, arrived)):
-        yield from follow(row, branch, request.deciders)
+    if events:
+        yield from follow(row, branch, request.deciders, before=before, stirred=stirred(events, arrived))
     return PutDone(row.thread, ckpt, state, numbers)
 
 

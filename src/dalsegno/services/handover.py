@@ -184,9 +184,9 @@ def _made(
 
 def _distinct(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """Entries, each text once."""
-    return tuple({(entry.text, entry.key if "://" in entry.key else ""): entry for entry in reversed(entries)}.values())[
-        ::-1
-    ]
+    return tuple(
+        {(entry.text, entry.key if "://" in entry.key else ""): entry for entry in reversed(entries)}.values()
+    )[::-1]
 
 
 # --- the ledger -----------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def _actions(
     row: ThreadRow, findings: Sequence[Finding]
 ) -> Op[tuple[tuple[Entry, ...], tuple[Entry, ...], dict[str, int]]]:
     """Actions of the lineage, those of other branches, and how many there are in each state."""
-    counts = dict((yield Step("actions_counted", row.key)))
+    counts: dict[str, int] = {state: count for state, count in (yield Step("actions_counted", row.key))}  # noqa: C416 - typed
     if not counts:
         return (), (), {}
     rows = yield Step("actions_latest", {**row.key, "limit": _ACTIONS})
@@ -212,13 +212,12 @@ def _actions(
 
 
 def _action(columns: tuple[Any, ...], key: str, seen: Finding | None) -> Entry:
-    _, name, kind, recipient, arguments, state, attempts, _lease, approval, error, _created, updated, ended = columns
+    _, name, _kind, recipient, arguments, state, _attempts, _lease, _approval, error, _created, updated, ended = columns
     text = f"{name}({_arguments(arguments)})"
     if recipient is not None and (to := _readable(orjson.loads(recipient))) not in text:
         text = f"{text} to {to}"
     if error:
         text = f"{text}: {' '.join(str(error).split())[:120]}"
-    del kind, attempts, approval
     place = f"action {key[:12]} of the ledger"
     return Entry(
         text=text,
@@ -256,9 +255,7 @@ _CLOSED = frozenset({"completed", "done", "cancelled", "canceled"})
 
 def _of_state(row: ThreadRow) -> Op[tuple[tuple[Entry, ...], tuple[Entry, ...]]]:
     """Artifacts from `attachments`, pending from `todos`, of the newest state."""
-    rows = yield Step(
-        "checkpoint_head", {"tenant": row.tenant, "name": pack_name(row.name), "ns": pack_name("")}
-    )
+    rows = yield Step("checkpoint_head", {"tenant": row.tenant, "name": pack_name(row.name), "ns": pack_name("")})
     if not rows:
         return (), ()
     packed, frame, state, shape = rows[0][3], rows[0][11], rows[0][12], rows[0][14]
@@ -361,7 +358,9 @@ def say(scope: Scope, name: str, said: Said, deciders: Collection[str], *, fence
         if said.due:
             admit(said.due, [said.text, *(told[number].text for number in said.evidence)], place=f"{place}'s due date")
     payload: dict[str, Any] = {"text": said.text or told[said.closes].text}
-    payload |= {key: value for key, value in (("owner", said.owner), ("due", said.due), ("closes", said.closes)) if value}
+    payload |= {
+        key: value for key, value in (("owner", said.owner), ("due", said.due), ("closes", said.closes)) if value
+    }
     if said.evidence:
         payload["evidence"] = [[number, told[number].author] for number in said.evidence]
     author = author_of(role="agent", name=said.author)

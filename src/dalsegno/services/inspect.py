@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.errors import Damaged, ThreadNotFound
@@ -180,6 +181,7 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     yield from check.checkpoints()
     yield from check.writes()
     yield from check.events()
+    yield from check.cards()
     yield from check.blobs()
     yield from check.orphans()
     return check.verdict
@@ -209,6 +211,7 @@ class _Check:
         self.refs: set[bytes] = set()
         self.numbers: dict[int, Any] = {}
         self.forms: dict[int, str] = {}
+        self.numbered: set[int] = set()
         self.pointed: list[tuple[str, Place]] = []
         self.blobs_wanted: set[bytes] = set()
 
@@ -308,6 +311,7 @@ class _Check:
             yield Step("events_all", self.row.key)
         ):
             self.verdict.events += 1
+            self.numbered.add(seq)
             place = f"event #{seq}"
             if seq != expected:
                 self.find("gap", place, f"#{expected}", f"#{seq}")
@@ -325,6 +329,24 @@ class _Check:
                 self.find("digest", place, f"mark {mark_of(id_)}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+
+    def cards(self) -> Op[None]:
+        branches = {number for number, _, _ in (yield Step("branches_of", self.row.key))} | {0}
+        for branch, cursor, _version, _forgotten, _at, body in (yield Step("cards_all", self.row.key)):
+            place = f"card of branch {branch}"
+            if branch not in branches:
+                self.find("dangling", place, f"branch {branch}", "nothing")
+            if cursor > self.row.events:
+                self.find("counter", place, f"a cursor up to {self.row.events}", cursor)
+            try:
+                findings = findings_from_json(orjson.loads(body)["findings"])
+            except _BROKEN as error:
+                self.find("json", place, "findings", f"{type(error).__name__}: {error}")
+                continue
+            named = {one.number for one in findings} | {number for one in findings for number, _ in one.backing}
+            lacking = sorted(named - self.numbered)
+            if lacking:
+                self.find("dangling", place, "evidence that is there", f"no event #{lacking[0]}")
 
     def blobs(self) -> Op[None]:
         there = set()

@@ -9,7 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -65,7 +65,9 @@ def told_of(columns: tuple[Any, ...], tree: Json, first: Mapping[str, int]) -> T
     if kind not in _MESSAGES:
         return Told(role=str(kind), text=text_of_tree(tree), **known)
     if not (isinstance(tree, dict) and "$m" in tree):
-        role = _ROLES.get(author, author) if kind is Kind.MESSAGE else "tool" if kind is Kind.TOOL_RESULT else "assistant"
+        role = (
+            _ROLES.get(author, author) if kind is Kind.MESSAGE else "tool" if kind is Kind.TOOL_RESULT else "assistant"
+        )
         return Told(role=role, text=_plain_text(tree), **known)
     content = tree.get("content")
     role = str(tree.get("role") or tree["$m"]) if tree["$m"] == "chat" else str(tree["$m"])
@@ -104,22 +106,26 @@ def _plain_text(tree: Json) -> str:
 
 def _direct(kind: Kind, tree: Json, known: dict[str, Any]) -> Told:
     fields = tree if isinstance(tree, dict) else {}
-    backing = fields.get("evidence")
-    pairs = [pair for pair in backing if _is_pair(pair)] if isinstance(backing, list) else []
+    given = fields.get("evidence")
+    backing = [pair for part in (given if isinstance(given, list) else ()) for pair in _pair(part)]
     closes = fields.get("closes")
     return Told(
         role=str(kind),
         text=_plain_text(tree),
         owner=str(fields.get("owner") or ""),
         due=str(fields.get("due") or ""),
-        backing=tuple((pair[0], pair[1]) for pair in pairs),
+        backing=tuple(backing),
         closes=closes if type(closes) is int else 0,
         **known,
     )
 
 
-def _is_pair(pair: Any) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int and type(pair[1]) is str  # noqa: PLR2004
+def _pair(part: Json) -> Iterator[tuple[int, str]]:
+    """Number and author, where a part of the evidence is that."""
+    if isinstance(part, list) and len(part) == 2:  # noqa: PLR2004 - number and author
+        number, author = part
+        if type(number) is int and isinstance(author, str):
+            yield number, author
 
 
 def _action(tree: Json, known: dict[str, Any]) -> Told:

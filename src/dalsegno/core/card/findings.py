@@ -189,19 +189,17 @@ def findings_from_json(tree: Any) -> tuple[Finding, ...]:
 
 
 def _finding(tree: Mapping[str, Any]) -> Finding:
-    known: dict[str, Any] = {}
-    for name, value in tree.items():
-        if name not in _FIELDS:
-            continue
-        if name in _PAIRS:
-            first, second = _PAIRS[name]
-            known[name] = tuple((first(a), second(b)) for a, b in value)
-        else:
-            expected = str if name == "sort" or _FIELDS[name].type == "str" else _TYPES[str(_FIELDS[name].type)]
-            if type(value) is not expected:
-                raise TypeError(f"{name} is {type(value).__name__}")
-            known[name] = Sort(value) if name == "sort" else value
-    return Finding(**known)
+    return Finding(**{name: _value(name, value) for name, value in tree.items() if name in _FIELDS})
 
 
-_TYPES = {"int": int, "bool": bool, "str": str, "Sort": str}
+def _value(name: str, value: Any) -> Any:
+    """A field's value, of the type it must have."""
+    if name in _PAIRS:
+        first, second = _PAIRS[name]
+        return tuple((first(a), second(b)) for a, b in value)
+    if type(value) is not _TYPES.get(str(_FIELDS[name].type), str):
+        raise TypeError(f"{name} is {type(value).__name__}")
+    return Sort(str(value)) if name == "sort" else value
+
+
+_TYPES = {"int": int, "bool": bool}

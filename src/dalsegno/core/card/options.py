@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* A label is a lower-case letter or a number in digits: `Option B`, `plan b`, `方案B`, `方案二`, `第二个` are `b` or `2`.
+* A label is a lower-case letter or a number in digits: `Option B`, `方案B`, `方案二`, `第二个` are `b` or `2`.
 * A letter and its number are one label where a list gives letters (`the second one` of A, B, C is `b`).
 * A letter alone names an option only right after a word of choice (`go with B`, `选B`), so that no article is one.
 """
@@ -19,7 +19,9 @@ _NUMBERS = dict(zip("一二三四五六七八九甲乙丙丁两", "1234567891234
     for number, words in enumerate(("first one", "second two", "third three", "fourth four", "fifth five"), 1)
     for word in words.split()
 }
-_NOUN = r"(?:options?|plans?|choices?|proposals?|alternatives?|variants?|approach(?:es)?|versions?|solutions?|scenarios?)"
+_NOUN = (
+    r"(?:options?|plans?|choices?|proposals?|alternatives?|variants?|approach(?:es)?|versions?|solutions?|scenarios?)"
+)
 _ENGLISH = re.compile(
     rf"\b{_NOUN}\s(?:number\s|no\.?\s?|#\s?)?(?P<a>[a-h]|[1-9]|one|two|three|four|five)\b(?!')"
     rf"|\bthe\s(?P<b>first|second|third|fourth|fifth)\s(?:one|{_NOUN})\b"
@@ -33,12 +35,14 @@ _ENGLISH = re.compile(
 _CHINESE = re.compile(
     r"(?:方案|选项|计划|版本)\s?(?P<a>[a-h]|[1-9一二三四五六七八九甲乙丙丁])(?![a-z0-9])"
     r"|(?<![a-z0-9])(?P<b>[a-h])\s?(?:方案|计划|选项|版本|版)"
-    r"|第\s?(?P<c>[1-9一二三四五六七八九])\s?(?:个|种|套|条|项|版)(?=方案|选项|计划|吧|好|行|来|$|[，。！,.!]|的|就|执行|做|走|推进|办)"
+    r"|第\s?(?P<c>[1-9一二三四五六七八九])\s?(?:个|种|套|条|项|版)(?=方案|选项|计划|吧|好|行|来|$|[，。！,.!]|的"
+    r"|就|执行|做|走|推进|办)"
     r"|(?:选择?|就?用|采用|走|定|按)\s?(?P<d>[a-h])(?![a-z0-9])"
 )
 _ITEM = re.compile(
     r"(?:^|\n|(?<=[；;。]))[ \t>*_#-]{0,6}(?:"
-    r"(?:option|plan|choice|proposal|alternative|approach|方案|选项|计划)\s?(?P<a>[A-Ha-h]|[1-9]|[一二三四五六七八九甲乙丙丁])(?![A-Za-z0-9])(?:\*\*)?\s?[:：.、)）—–-]?"
+    r"(?:option|plan|choice|proposal|alternative|approach|方案|选项|计划)\s?(?P<a>[A-Ha-h]|[1-9]"
+    r"|[一二三四五六七八九甲乙丙丁])(?![A-Za-z0-9])(?:\*\*)?\s?[:：.、)）—–-]?"
     r"|(?P<b>[A-H])\s?(?:方案|计划)\s?[:：,，]?"
     r"|(?P<c>[A-Ha-h]|[1-9])\s?[.、)）:：]"
     r")[ \t*]{0,4}(?P<t>[^\n；;]{2,300})",

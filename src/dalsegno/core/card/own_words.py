@@ -5,8 +5,8 @@ Rules of this module:
 * Every character keeps its place: what is not the author's own becomes blanks of the same length, so offsets into the
   text stay right.
 * Not the author's own: lines of an earlier mail (`>`), blocks of code, tagged blocks (`<document>…</document>`),
-  wording between quotation marks, and everything after a line that announces a text (`here is the e-mail:`, `原文如下：`,
-  `---- Forwarded message`).
+  wording between quotation marks, and everything after a line that announces a text (`here is the e-mail:`,
+  `原文如下：`, `---- Forwarded message`).
 * A name between quotation marks (up to two words, twelve characters) stays: it is how people name a plan.
 """
 
@@ -18,16 +18,19 @@ __all__ = ["own_words"]
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _TAGGED = re.compile(
-    r"<(document|doc|file|email|mail|page|article|transcript|attachment|quote|context|result|record|text|content)\b[^>]{0,200}>.*?(?:</\1\s*>|\Z)",
+    r"<(document|doc|file|email|mail|page|article|transcript|attachment|quote|context|result|record|text"
+    r"|content)\b[^>]{0,200}>.*?(?:</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _CITED = re.compile(r"^[ \t]*[>|｜][^\n]*", re.MULTILINE)
 _PASTED = re.compile(
     r"(?:^|(?<=[\n.!。！]))[^\n]{0,80}?(?:"
     r"\b(?:here(?:'s|\sis|\sare)|below\s(?:is|are)|see|read|attached\s(?:is|are)|pasting|forwarding)\b[^\n.:]{0,60}"
-    r"\b(?:e-?mail|mail|message|document|doc|minutes|transcript|article|text|log|thread|note|notes|contract|policy|page|"
+    r"\b(?:e-?mail|mail|message|document|doc|minutes|transcript|article|text|log|thread|note|notes|contract"
+    r"|policy|page|"
     r"draft|chat|conversation)s?\b[^\n:]{0,30}:"
-    r"|(?:以下|下面|如下)(?:是|为)[^\n：:]{0,20}(?:邮件|文件|文档|原文|纪要|记录|聊天|内容|合同|条款|文章|消息|通知|全文)[^\n：:]{0,12}[：:]"
+    r"|(?:以下|下面|如下)(?:是|为)[^\n：:]{0,20}(?:邮件|文件|文档|原文|纪要|记录|聊天|内容|合同|条款|文章|消息"
+    r"|通知|全文)[^\n：:]{0,12}[：:]"
     r"|(?:原文|全文|邮件|纪要|内容|聊天记录|转发内容)(?:内容)?(?:如下|是)[：:]"
     r"|(?:转发|【转发】|fwd?)\s?[：:]"
     r"|-{2,}\s?(?:forwarded|original)\smessage[^\n]*"
@@ -37,7 +40,9 @@ _PASTED = re.compile(
     r").*\Z",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
-_QUOTED = re.compile("“[^“”]{1,600}”|「[^「」]{1,600}」|『[^『』]{1,600}』|(?<![A-Za-z0-9])\"[^\"\n]{1,600}\"|(?<![A-Za-z0-9])'[^'\n]{3,300}'(?![A-Za-z0-9])")
+_QUOTED = re.compile(
+    "“[^“”]{1,600}”|「[^「」]{1,600}」|『[^『』]{1,600}』|(?<![A-Za-z0-9])\"[^\"\n]{1,600}\"|(?<![A-Za-z0-9])'[^'\n]{3,300}'(?![A-Za-z0-9])"
+)
 _NAME = re.compile(r"\w+(?:[ -]\w+)?")
 _LONGEST_NAME = 12
 _REST = re.compile(r"[^\n]")

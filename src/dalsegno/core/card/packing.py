@@ -126,9 +126,12 @@ class Manifest:
         )
 
     def __str__(self) -> str:
-        lines = [f"{self.tokens} of {self.budget_tokens} tokens; card version {self.version} up to #{self.cursor} of #{self.head}"]
-        for one in self.included:
-            lines.append(f"  + {one.part}: {one.count} ({one.fidelity}), {one.tokens} tokens{_shown(one.numbers)}")
+        card = f"card version {self.version} up to #{self.cursor} of #{self.head}"
+        lines = [f"{self.tokens} of {self.budget_tokens} tokens; {card}"]
+        lines += [
+            f"  + {one.part}: {one.count} ({one.fidelity}), {one.tokens} tokens{_shown(one.numbers)}"
+            for one in self.included
+        ]
         lines += [f"  - {one.part}: {one.count}, {one.why}{_shown(one.numbers)}" for one in self.left_out]
         return "\n".join(lines)
 
@@ -335,7 +338,11 @@ class _Packing:
             head = _SINCE[self.chinese].format(first=told[0].turn.number, last=told[-1].turn.number)
             turns = [one.turn for one in told]
             found = digest(turns, max(0, room - self.count(head) - 4), self.count)
-            fidelity = "full" if all(" ".join(turn.text.split()) in "\n".join(map(str, found)) for turn in turns) else "excerpt"
+            fidelity = (
+                "full"
+                if all(" ".join(turn.text.split()) in "\n".join(map(str, found)) for turn in turns)
+                else "excerpt"
+            )
             lines = [head, *map(str, found)]
         if self.skipped:
             lines.append(_SKIPPED[self.chinese].format(count=self.skipped, cursor=self.cursor))
@@ -380,7 +387,9 @@ class _Packing:
         found = []
         if self.skipped:
             found.append(
-                LeftOut(part="delta", why="too many at once; bring the card up to date with refresh", count=self.skipped)
+                LeftOut(
+                    part="delta", why="too many at once; bring the card up to date with refresh", count=self.skipped
+                )
             )
         lined = {one.turn.number for one in told}
         reasons: dict[str, list[int]] = {}
@@ -394,7 +403,8 @@ class _Packing:
         first = self.recent[0].turn.number if self.recent else 0
         if first > 1:
             found.append(
-                LeftOut(part="history", why="older; the card stands for them", numbers=((1, first - 1),), count=first - 1)
+                LeftOut(
+                    part="history", why="older; the card stands for them", numbers=((1, first - 1),), count=first - 1
+                )
             )
         return found
-

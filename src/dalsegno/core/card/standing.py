@@ -7,7 +7,8 @@ Rules of this module:
   was, it decides nothing. An option that is named is looked up in the last list that has it. Where it cannot be found,
   the words stand as they are.
 * A later decision on the same matter replaces the earlier: the same list of options, the same value, or a sentence
-  that says so itself (`instead`, `改成`) about the same things. Whether two matters are one is never guessed: both stand.
+  that says so itself (`instead`, `改成`) about the same things. Whether two matters are one is never guessed: else both
+  stand.
 * A recall takes back what it names, or, naming nothing, what was decided a few messages before; else it does nothing.
 * The latest value of a subject holds, and so does the latest demand about it.
 * A promise ends when its owner says that it is done, in words that are about the same, or when someone says so by
@@ -233,7 +234,7 @@ class _Table:
         about = terms(one.text)
         for item in self.promises:
             if one.closes:
-                ended = item.finding.number == one.closes or item.finding.place == one.closes
+                ended = one.closes in (item.finding.number, item.finding.place)
             else:
                 known = terms(item.finding.text)
                 mine = one.kind == "direct" or one.author in (item.finding.author, item.finding.owner)

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import re
 
+from dalsegno.core.facts.words import words
+
 __all__ = ["alike", "skeleton", "terms"]
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]+")
 _HAN = re.compile("[\u3400-\u9fff]+")
 _COMMON = frozenset(
-    "the and for with that this you your our will have has had been are was were from they them then than not but all "
-    "can could would should please just also now its it's let lets let's go going ahead use take make get send sent "
-    "done do did about into over by on at to of in is be we us me my he she his her their who what which when where "
-    "how why i'll we'll i've we've i'd we'd okay ok yes no so as if or an one option plan thanks thank sure want "
-    "finish finished complete completed already forget drop scrap cancel scratch never mind instead".split()
+    words(
+        "the and for with that this you your our will have has had been are was were from they them then than not "
+        "but all can could would should please just also now its it's let lets let's go going ahead use take make "
+        "get send sent done do did about into over by on at to of in is be we us me my he she his her their who "
+        "what which when where how why i'll we'll i've we've i'd we'd okay ok yes no so as if or an one option "
+        "plan thanks thank sure want finish finished complete completed already forget drop scrap cancel scratch "
+        "never mind instead"
+    )
 )
 _HAN_COMMON = re.compile("[的了是在我你他她它们这那有和就不也都要会可以吗吧呢啊很把被给到说去来还能已经先再个]")
 _ENDING = re.compile(r"(?:ing|ed|es|s)$")
