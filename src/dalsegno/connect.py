@@ -208,7 +208,7 @@ class Dalsegno:
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
-        self.handover = Handover(store, self.scope, deciders)
+        self.handover = Handover(store, self.scope, deciders, self.journal)
 
     @property
     def action(self) -> Callable[..., Any]:

@@ -42,7 +42,9 @@ def card(
     *,
     thread: Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")],
     evidence: Annotated[bool, typer.Option("--evidence", help="Quote the original words under each entry.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="Show what was replaced, withdrawn or edited too.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Show what was replaced, withdrawn or edited too.")
+    ] = False,
 ) -> None:
     """Show the handover card of a thread: goal, decisions, open matters, actions, files, values, constraints."""
     with frame.connect(thread) as ds:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from langchain_core.tools import BaseTool
+
 from dalsegno.contracts import Op, Store
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Request, pack
@@ -14,9 +16,11 @@ from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.face import Face
+from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease
 from dalsegno.langgraph.handing import in_messages, recent_of
 from dalsegno.langgraph.said import text_of_value
+from dalsegno.langgraph.searching import history_tools
 from dalsegno.services import handover
 from dalsegno.services.handover import Material, Said
 from dalsegno.services.ids import thread_name
@@ -32,10 +36,11 @@ _COORDINATE = re.compile(r"#?\s?([0-9]{1,9})\b")
 class Handover(Face):
     """Cards by thread, kept while the conversations run, and the requests that are made of them."""
 
-    def __init__(self, store: Store, scope: Callable[[], Scope], deciders: Collection[str]) -> None:
-        """Take the store, on whose behalf to work, and whose word decides."""
+    def __init__(self, store: Store, scope: Callable[[], Scope], deciders: Collection[str], journal: Journal) -> None:
+        """Take the store, on whose behalf to work, whose word decides, and the journal that the tools read."""
         super().__init__(store, scope)
         self._deciders = frozenset(deciders)
+        self._journal = journal
 
     def card(self, thread_id: str) -> Card:
         """Where a conversation stands: goal, decisions, open matters, actions, files, values, constraints.
@@ -225,6 +230,14 @@ class Handover(Face):
         """Async face of `quotes`."""
         wanted = tuple(map(_number, numbers))
         return await self._arun(lambda scope: handover.quotes(scope, thread_name(thread_id), wanted, text_of_value))
+
+    def tools(self, thread_id: str) -> list[BaseTool]:
+        """`search_history` and `read_events` as LangChain tools, bound to one thread.
+
+        Args:
+            thread_id: the only thread that they read. Whether it is there shows when they are called.
+        """
+        return history_tools(self._journal, thread_name(thread_id))
 
     def _material(self, scope: Scope, thread_id: str) -> Op[Material]:
         return handover.material(scope, thread_name(thread_id), self._deciders, text_of_value, recent=_RECENT)

@@ -11,19 +11,29 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage, SystemMessage
+from langgraph.config import get_config
 
+from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Recent, Request
+from dalsegno.core.card.rendering import render
 from dalsegno.core.cuts import Turn
 from dalsegno.core.journal import Event, Kind
+from dalsegno.core.pieces import fenced
 from dalsegno.core.tokens import Count
+from dalsegno.errors import DalsegnoError, ThreadNotFound
+from dalsegno.langgraph.originals import thread_of
+from dalsegno.langgraph.searching import ReadsHistory
 from dalsegno.langgraph.turns import turn_of_event
 
-__all__ = ["in_messages", "recent_of"]
+__all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of"]
+
+_log = logging.getLogger("dalsegno.handover")
 
 _OF_THEN = "instructions of that time; today's rules stand instead"
 _UNANSWERED = "a call without a result is told in a line"
@@ -90,3 +100,71 @@ def in_messages(request: Request) -> Request:
         for message in request.messages
     ]
     return replace(request, messages=tuple(messages))
+
+
+# --- the card in an agent's calls ---------------------------------------------------------------------
+
+_CARD_TOKENS = 1200
+
+
+class ReadsCards(Protocol):
+    """The part of `ds.handover` that is needed here."""
+
+    def card(self, thread_id: str) -> Card:
+        """The card of a thread."""
+
+    def acard(self, thread_id: str) -> Awaitable[Card]:
+        """Async face of `card`."""
+
+
+class HasCards(Protocol):
+    """An open database with cards and a journal."""
+
+    @property
+    def handover(self) -> ReadsCards:
+        """Its cards."""
+
+    @property
+    def journal(self) -> ReadsHistory:
+        """Its journal."""
+
+
+def current_thread() -> str:
+    """The thread of the run that asks.
+
+    Raises:
+        Misuse: it has none.
+    """
+    return thread_of(get_config())
+
+
+class ShownCard:
+    """The card of the thread that runs, as text for the instructions; empty where there is nothing to show."""
+
+    def __init__(self, ds: HasCards) -> None:
+        """Take the database."""
+        self._ds = ds
+
+    def text(self) -> str:
+        """The card as it stands now."""
+        try:
+            return _shown(self._ds.handover.card(current_thread()))
+        except DalsegnoError as error:
+            return _unshown(error)
+
+    async def atext(self) -> str:
+        """Async face of `text`."""
+        try:
+            return _shown(await self._ds.handover.acard(current_thread()))
+        except DalsegnoError as error:
+            return _unshown(error)
+
+
+def _shown(card: Card) -> str:
+    return fenced(render(card, _CARD_TOKENS).text) if any(True for _ in card.entries) else ""
+
+
+def _unshown(error: DalsegnoError) -> str:
+    if not isinstance(error, ThreadNotFound):  # a thread that is not stored yet has no card
+        _log.warning("the model is not shown the card: %s", error)
+    return ""

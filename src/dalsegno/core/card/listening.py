@@ -345,6 +345,8 @@ class _Hearing:
     def _facts(self) -> Iterator[Finding]:
         count = 0
         seen: set[tuple[str, str]] = set()
+        if not self._may_decide and listed(self._own):
+            return  # values of options, of which at most one comes true
         for said in self._said:
             fact = said.fact
             if not said.subject or said.denied or not fact.protected or fact.kind in WORDINGS:
