@@ -252,6 +252,18 @@ def test_an_edited_decision_is_stale_at_once_and_made_anew(ds):
     assert "5 万元" not in whole(ds.handover.pack("launch"))
 
 
+def test_what_an_agent_wrote_down_is_stale_when_its_evidence_is_edited(ds):
+    graph = graph_of(ds)
+    say(graph, OPENING, CHOICE)
+    ds.handover.decide("launch", "预算 5 万元", evidence=[3], by="planner")
+    message = graph.get_state(CONFIG).values["messages"][2]
+    for at, text in enumerate(("预算 4 万元就够了。", "预算 3 万元就够了。")):
+        graph.update_state(CONFIG, {"messages": [HumanMessage(text, id=message.id)]})
+        assert "planner" not in str(ds.handover.card("launch").decisions)
+        ds.handover.decide("launch", text, evidence=[6 + 2 * at], by="planner")
+        assert "planner" in str(ds.handover.card("launch").decisions)
+
+
 def test_a_deleted_decision_is_gone_at_once(ds):
     graph = graph_of(ds)
     say(graph, OPENING, CHOICE)

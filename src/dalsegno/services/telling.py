@@ -46,18 +46,18 @@ def tell(row: ThreadRow, rows: Sequence[tuple[Any, ...]], spans: Sequence[Span])
     loaded = yield from load(row.tenant, row.thread, trees.values())
     whole = {seq: put_back(tree, loaded.trees, loaded.blobs) for seq, tree in trees.items()}
     changed = {_id_of(whole.get(columns[0])) for columns in rows if columns[1] in (Kind.EDIT.code, Kind.DELETE.code)}
-    first = yield from _first_places(row, sorted(changed - {""}), spans)
-    return [told_of(columns, whole.get(columns[0]), first) for columns in rows]
+    numbers = yield from _numbers(row, sorted(changed - {""}), spans)
+    return [told_of(columns, whole.get(columns[0]), numbers) for columns in rows]
 
 
-def told_of(columns: tuple[Any, ...], tree: Json, first: Mapping[str, int]) -> Told:
-    """One event, from its row and its whole tree."""
+def told_of(columns: tuple[Any, ...], tree: Json, numbers: Mapping[str, Sequence[int]]) -> Told:
+    """One event, from its row, its whole tree, and the numbers of the events that had each message."""
     seq, code, author, _at, branch, ckpt, *_ = columns
     kind = Kind.of_code(code)
     known: dict[str, Any] = {"number": seq, "author": author, "branch": branch, "ckpt": ckpt or 0}
     id_ = _id_of(tree)
     if kind is Kind.DELETE:
-        return Told(role="delete", text="", message=id_, place=first.get(id_, 0), gone=True, **known)
+        return Told(role="delete", text="", message=id_, gone=True, **_places(numbers, id_, seq), **known)
     if kind is Kind.ACTION:
         return _action(tree, known)
     if kind in _DIRECT:
@@ -76,12 +76,18 @@ def told_of(columns: tuple[Any, ...], tree: Json, first: Mapping[str, int]) -> T
         role=_ROLES.get(role, role),
         text=text_of({"content": _said(content)}),
         message=id_,
-        place=first.get(id_, 0) if kind is Kind.EDIT else 0,
         edited=kind is Kind.EDIT,
         calls=bool(tree.get("tool_calls")),
         files=files_of(content),
+        **(_places(numbers, id_, seq) if kind is Kind.EDIT else {}),
         **known,
     )
+
+
+def _places(numbers: Mapping[str, Sequence[int]], id_: str, seq: int) -> dict[str, Any]:
+    """Where a message came first, and every event that had it before this one."""
+    before = [number for number in numbers.get(id_, ()) if number < seq]
+    return {"place": before[0], "earlier": tuple(before)} if before else {}
 
 
 def _said(content: Any) -> Any:
@@ -138,17 +144,17 @@ def _action(tree: Json, known: dict[str, Any]) -> Told:
     )
 
 
-def _first_places(row: ThreadRow, ids: Sequence[str], spans: Sequence[Span]) -> Op[dict[str, int]]:
-    """By message id the number of its first event in the lineage."""
+def _numbers(row: ThreadRow, ids: Sequence[str], spans: Sequence[Span]) -> Op[dict[str, list[int]]]:
+    """By message id the numbers of its events in the lineage, ascending."""
     if not ids:
         return {}
     rows = yield Step("events_marked", {**row.key, "marks": json_text(sorted(set(map(mark_of, ids))))})
     wanted = set(ids)
-    first: dict[str, int] = {}
+    found: dict[str, list[int]] = {}
     for seq, _kind, _author, branch, ckpt, _mark, _lane, _pos, body in rows:
         if not spans_contain(spans, branch, ckpt or 0) or body is None:
             continue
         id_ = _id_of(orjson.loads(body))
         if id_ in wanted:
-            first.setdefault(id_, seq)
-    return first
+            found.setdefault(id_, []).append(seq)
+    return found

@@ -70,11 +70,14 @@ def hear(notes: Notes, events: Iterable[Told], deciders: Collection[str] = DECID
 
 def _said_there(one: Finding, told: Told) -> bool:
     """Whether a finding rests on the message that an event edits or deletes."""
-    if one.void_by:
+    if one.void_by or one.number == told.number:
         return False
+    words = {told.stands_at, *told.earlier} - {told.number}
+    if any(number in words for number, _ in one.backing):
+        return True
     if told.message and one.message:
         return told.message == one.message
-    return one.place == told.stands_at and one.number != told.number
+    return one.place == told.stands_at
 
 
 def _voided(one: Finding, told: Told) -> Finding:

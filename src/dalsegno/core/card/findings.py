@@ -49,6 +49,7 @@ class Told:
         text: what a person would read of it, calls not included.
         message: id of the message, if it has one.
         place: number of the event in which the message came first; `number` unless this is an edit or a deletion.
+        earlier: numbers of all events that had the message before, where this is an edit or a deletion.
         gone: whether it tells of a deletion.
         edited: whether it tells of an edit.
         calls: whether it makes tool calls.
@@ -68,6 +69,7 @@ class Told:
     text: str
     message: str = ""
     place: int = 0
+    earlier: tuple[int, ...] = ()
     gone: bool = False
     edited: bool = False
     calls: bool = False

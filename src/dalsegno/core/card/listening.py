@@ -196,16 +196,14 @@ class _Hearing:
     # --- goal
 
     def _goals(self, *, opening: bool) -> Iterator[Finding]:
-        told = self._told
+        for one in self._sentences:
+            if phrases.GOALS.search(one.low) and not _asked(one.low) and not _reported(one.low):
+                yield _finding(self._told, Sort.GOAL, one.shown)
+                return
         if opening and not phrases.GREETING.match(self._low):
             text = extract(self._own, _GOAL_TOKENS)
             if len(text) > 3:  # noqa: PLR2004 - a word
-                yield _finding(told, Sort.GOAL, text, matter="opening")
-                return
-        for one in self._sentences:
-            if phrases.GOALS.search(one.low) and not _asked(one.low):
-                yield _finding(told, Sort.GOAL, one.shown)
-                return
+                yield _finding(self._told, Sort.GOAL, text, matter="opening")
 
     # --- decisions
 

@@ -177,7 +177,7 @@ OWN_REPORT = Phrase(
 )
 """`as you suggested`, `like I said` report nobody else."""
 ASKED = Phrase(
-    r"[?？][\"'”」』）)*_\s]*$|(?:吗|呢|么|没有|不)[。.!！\s]*$"
+    r"\?[\"')*_\s]*$|[?？][\"'”」』）)*_\s]*$|(?:吗|呢|么|没有|不)[。.!！\s]*$"
     r"|^[\s\"'*-]*(?:should|shall|must|can|could|would|do|does|did|is|are|was|what|which|who|why|how|when|where"
     r"|may|have\syou|will\syou)\b[^.!]*$"
     r"|(?:是否|是不是|要不要|能不能|可不可以|行不行|好不好|该不该|哪个|哪一|什么|怎么|多少|为什么|谁)(?!都)"
@@ -294,9 +294,9 @@ GOALS = Phrase(
     r"|新)(?:个|一个)?(?:话题|任务|目标)(?:[：:，,]|是)"
 )
 GREETING = Phrase(
-    r"^[\s\W]*(?:(?:hi|hello|hey|good\s(?:morning|afternoon|evening)|dear\s\w+|greetings|thanks?(?:\syou)?|ok"
-    r"|okay|yes|no|你好|您好|嗨|哈喽|在吗|在么|早上好|早|下午好|晚上好|大家好|各位好|大家早|谢谢"
-    r"|好的)(?:\s(?:there|all|team|everyone))?[\s\W]*)+$",
+    r"^\W*(?:(?:hi|hello|hey|good\s(?:morning|afternoon|evening)|dear\s\w+|greetings|thanks?(?:\syou)?|ok|okay|yes|no)"
+    r"\b(?:\s(?:there|all|team|everyone)\b)?\W*)+$"
+    r"|^\W*(?:(?:hi|hello|ok|你好|您好|嗨|哈喽|在吗|在么|早上好|早|下午好|晚上好|大家好|各位好|大家早|谢谢|好的)\W*)+$",
 )
 
 # --- promising --------------------------------------------------------------------------------------

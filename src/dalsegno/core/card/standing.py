@@ -56,7 +56,7 @@ def standing(findings: Iterable[Finding]) -> Standing:
     table = _Table()
     for one in ordered:
         if one.void_by:
-            table.past.append((one.order, _stale(one)))
+            table.gone(one)
         else:
             table.take(one)
     return table.standing()
@@ -94,6 +94,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.goal: _Item | None = None
+        self.opened = False
         self.decisions: list[_Item] = []
         self.proposals: list[_Item] = []
         self.promises: list[_Item] = []
@@ -106,6 +107,14 @@ class _Table:
         taken = _TAKEN.get(one.sort)
         if taken is not None:
             taken(self, one)
+
+    def gone(self, one: Finding) -> None:
+        """What no longer stands in its event; a request that never became the goal needs no telling."""
+        if one.sort is Sort.GOAL and one.matter == "opening":
+            if self.opened:
+                return
+            self.opened = True
+        self.past.append((one.order, _stale(one)))
 
     def standing(self) -> Standing:
         past = sorted(self.past, key=lambda pair: pair[0])[-_SHOWN_HISTORY:]
@@ -131,6 +140,7 @@ class _Table:
     def _goal(self, one: Finding) -> None:
         if self.goal is not None and one.matter == "opening":
             return  # kept in case the first one goes
+        self.opened = True
         item = _Item(one, Entry(text=one.text, evidence=(_evidence(one),)))
         if self.goal is not None:
             self._retire(self.goal, one)
