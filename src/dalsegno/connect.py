@@ -203,7 +203,7 @@ class Dalsegno:
         except BaseException:
             store.close()
             raise
-        self.journal = Journal(store, self.scope)
+        self.journal = Journal(store, self.scope, deciders)
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)

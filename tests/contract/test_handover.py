@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
@@ -544,25 +545,22 @@ def test_an_empty_thread_and_one_of_instructions_alone(ds):
     assert "never refund" not in whole(ds.handover.pack("launch"))
 
 
-def test_a_journal_with_a_gap_is_damaged(ds):
+def test_a_journal_with_a_gap_is_damaged(ds, store_url):
     say(graph_of(ds), OPENING, CHOICE, "谢谢")
-    tear(ds, 4)
+    tear(ds, store_url, 4)
     for call in (ds.handover.card, ds.handover.pack):
         with pytest.raises(errors.Damaged, match="#4"):
             call("launch")
 
 
-def tear(ds: Any, number: int) -> None:
+def tear(ds: Any, url: str, number: int) -> None:
     """Take an event out of the journal, behind dalsegno's back."""
-    backend = ds.store_backend
     sql = f"DELETE FROM ds_events WHERE seq = {number}"
-    if hasattr(backend, "_main"):
-        backend._main().execute(sql)
-    else:
-        import psycopg
-
-        with psycopg.connect(backend._url if hasattr(backend, "_url") else backend.url, autocommit=True) as shell:
+    if url.startswith("postgresql"):
+        with psycopg.connect(url, autocommit=True) as shell:
             shell.execute(sql)
+    else:
+        ds.store_backend._main().execute(sql)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.config import get_config
 
 from dalsegno.core.card.entries import Card
@@ -29,7 +29,7 @@ from dalsegno.core.tokens import Count
 from dalsegno.errors import DalsegnoError, ThreadNotFound
 from dalsegno.langgraph.originals import thread_of
 from dalsegno.langgraph.searching import ReadsHistory
-from dalsegno.langgraph.turns import turn_of_event
+from dalsegno.langgraph.turns import turn_of, turn_of_event
 
 __all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of"]
 
@@ -60,7 +60,7 @@ def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = 
             found.append(Recent(turn=turn, note=_GONE, barred=True))
             continue
         if not isinstance(event.payload, BaseMessage) or event.payload.type == "remove":
-            found.append(Recent(turn=turn))
+            found.append(_spoken(event, turn, count))
             continue
         if event.kind is Kind.EDIT and id_ in places:
             at = places[id_]
@@ -74,6 +74,25 @@ def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = 
             Recent(turn=turn, message=None if system else event.payload, note=_OF_THEN if system else "", barred=system)
         )
     return _without_open_calls(found)
+
+
+_MODELS = frozenset({"assistant", "ai", "model", "agent", "bot"})
+_INSTRUCTIONS = frozenset({"system", "developer"})
+
+
+def _spoken(event: Event, turn: Turn, count: Count) -> Recent:
+    """What was written directly: as a message where it was said as one, else as a line."""
+    if event.kind is not Kind.MESSAGE or not isinstance(event.payload, str):
+        return Recent(turn=turn)
+    author = event.author.lower()
+    if author in _INSTRUCTIONS:
+        return Recent(turn=turn, note=_OF_THEN, barred=True)
+    message: BaseMessage
+    if author in _MODELS:
+        message = AIMessage(content=event.payload)
+    else:
+        message = HumanMessage(content=event.payload, name=None if author in ("user", "human") else event.author)
+    return Recent(turn=replace(turn_of(message, count=count), number=event.seq, author=event.author), message=message)
 
 
 def _line(event: Event, text: str, count: Count) -> Turn:

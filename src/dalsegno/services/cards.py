@@ -90,7 +90,7 @@ def catch_up(row: ThreadRow, branch: int, deciders: Collection[str], *, limit: i
     spans = yield from spans_of(row, branch, _ALL)
     kept = yield from find(row, spans)
     rows = yield Step(
-        "events_page", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": limit}
+        "events_after", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": limit}
     )
     told = yield from tell(row, rows, spans)
     if not told and kept.own:

@@ -81,7 +81,7 @@ def card(scope: Scope, name: str, deciders: Collection[str]) -> Op[Card]:
     spans = yield from _spans(row)
     kept = yield from find(row, spans)
     rows = yield Step(
-        "events_page", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": _TAKEN_IN}
+        "events_after", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": _TAKEN_IN}
     )
     told = yield from tell(row, rows, spans)
     found, _ = yield from _made(row, kept.notes, kept.version, told, deciders)

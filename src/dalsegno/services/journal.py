@@ -10,7 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
+from dalsegno.core.card.listening import DECIDERS, stirs
 from dalsegno.core.items import POOL, Plan, lift, put_back
 from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, text_of_tree
 from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Misuse, StateShapeError, UnknownType
+from dalsegno.services.cards import follow
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
@@ -39,6 +41,7 @@ __all__ = ["NewEvent", "append", "events", "read", "search", "write"]
 _ALL = 2**62
 _CANDIDATES = 400
 _SLOTS = 8
+_DECIDING = frozenset({Kind.DECISION, Kind.APPROVAL, Kind.TODO, Kind.DONE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +104,16 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
 
 
 @sound
-def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool, fence: int | None) -> Op[list[int]]:
-    """Write events at the head of the moment, all or none.
+def append(
+    scope: Scope,
+    name: str,
+    events: Sequence[NewEvent],
+    *,
+    create: bool,
+    fence: int | None,
+    deciders: Collection[str] = DECIDERS,
+) -> Op[list[int]]:
+    """Write events at the head of the moment, all or none; the card of the lineage goes on with them.
 
     Returns:
         Their numbers.
@@ -116,7 +127,12 @@ def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool,
         msg = f"events of kind {wrong[0]!r} come from the state; write one of {', '.join(sorted(DIRECT))}"
         raise Misuse(msg)
     row = yield from lock_thread(scope, name, create=create, fence=fence)
-    return (yield from write(row, events))
+    before = row.events
+    numbers = yield from write(row, events)
+    branch, _ = yield from _head(row)
+    stirred = any(event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text)) for event in events)
+    yield from follow(row, branch, deciders, before=before, stirred=stirred)
+    return numbers
 
 
 def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:

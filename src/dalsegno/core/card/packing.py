@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalsegno.core.card.entries import Card
-from dalsegno.core.card.rendering import in_chinese, render
+from dalsegno.core.card.rendering import Rendered, Sheet, in_chinese
 from dalsegno.core.cuts import Turn, cut
 from dalsegno.core.digest import digest
 from dalsegno.core.pieces import fenced
@@ -204,77 +204,80 @@ class _Packing:
         self.chinese = in_chinese(
             [*(entry.text for entry in card.entries), *(one.turn.text[:_EVIDENCE] for one in recent[-12:])]
         )
+        self.sheet = Sheet(card, count, chinese=self.chinese)
         self.rules = "\n".join(rules)
         self.delta = [one for one in recent if one.turn.number > cursor and not one.barred]
-        self.left: list[LeftOut] = []
 
     def request(self) -> Request:
+        least = self._put_together(0, frozenset(), 0)
+        if least.tokens > self.budget:
+            raise BudgetTooSmall(budget=self.budget, minimum=least.tokens)
         room = self.budget - self._message(self.rules)
-        least = self._message(self._record(0, ())) + self._lines_cost(self.delta, 0)
-        if room < least + _SLACK:
-            raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + least + _SLACK)
-        for spare in (0, *(2**at for at in range(5, 16))):
+        for spare in (0, *(2**at for at in range(5, 12))):
             built = self._built(room - spare)
             if built is not None and built.tokens <= self.budget:
                 return built
-        raise BudgetTooSmall(budget=self.budget, minimum=self.budget - room + least + 64 * _SLACK)
+        return least
 
     def _built(self, room: int) -> Request | None:
         """A request that ought to fit into so much room besides the rules; None where it cannot."""
-        left: list[LeftOut] = []
-        least = self._message(self._record(0, ()))
-        want = self._message(self._record(None, ()))
+        least = self._message(fenced(self.sheet.within(0).text))
+        want = self.sheet.total + self._message(fenced(""))
         must = self._lines_cost(self.delta, 0)
         if room < least + must:
             return None
         whole_delta = sum(one.turn.tokens for one in self.delta if one.message is not None) + self._lines_cost(
             [one for one in self.delta if one.message is None], None
         )
-        card_room = min(want, max(least, min(room - whole_delta, room), int(room * _CARD_SHARE)))
-        card_room = min(card_room, room - must)
+        card_room = min(want, max(least, room - whole_delta, int(room * _CARD_SHARE)), room - must)
         kept = self._kept(room - card_room)
-        told = [
+        raw = sum(self.recent[at].turn.tokens for at in kept)
+        lines, _ = self._lines(self._told(kept), room - card_room - raw - _SLACK)
+        card_room = max(least, min(want, room - raw - sum(self.count(line) + 1 for line in lines) - _SLACK))
+        return self._put_together(card_room, kept, room - card_room - raw - _SLACK)
+
+    def _told(self, kept: frozenset[int]) -> list[Recent]:
+        """Events after the cursor that are told in lines."""
+        return [
             one
             for at, one in enumerate(self.recent)
             if at not in kept and one.turn.number > self.cursor and not one.barred
         ]
-        raw = sum(self.recent[at].turn.tokens for at in kept)
-        lines, fidelity = self._lines(told, room - card_room - raw - _SLACK)
-        card_room = max(least, min(want, room - raw - sum(self.count(line) + 1 for line in lines) - _SLACK))
+
+    def _put_together(self, card_room: int, kept: frozenset[int], lines_room: int) -> Request:
+        """The request of a card of so many tokens, these messages, and lines of so many tokens."""
+        told = self._told(kept)
+        lines, fidelity = self._lines(told, lines_room)
         record, shown = self._card(card_room, lines)
-        messages = [
-            *([{"role": "system", "content": self.rules}] if self.rules else []),
-            {"role": "system", "content": record},
-            *(self.recent[at].message for at in sorted(kept)),
+        tokens = self._message(self.rules) + self._message(record) + sum(self.recent[at].turn.tokens for at in kept)
+        left = [
+            LeftOut(part=f"card: {name}", why="no room; the journal has them", count=number)
+            for name, number in shown.left.items()
         ]
-        tokens = self._message(self.rules) + self._message(record) + raw
-        included = self._included(kept, told, shown.text, lines, fidelity)
-        for name, number in shown.left.items():
-            left.append(LeftOut(part=f"card: {name}", why="no room; the journal has them", count=number))
-        left += self._left(kept, told)
         manifest = Manifest(
-            included=tuple(included),
-            left_out=tuple(left),
+            included=tuple(self._included(kept, told, shown.text, lines, fidelity)),
+            left_out=(*left, *self._left(kept, told)),
             budget_tokens=self.budget,
             tokens=tokens,
             cursor=self.cursor,
             head=self.recent[-1].turn.number if self.recent else 0,
             version=self.card.version,
         )
-        return Request(messages=tuple(messages), manifest=manifest, tokens=tokens)
+        messages = (
+            *([{"role": "system", "content": self.rules}] if self.rules else []),
+            {"role": "system", "content": record},
+            *(self.recent[at].message for at in sorted(kept)),
+        )
+        return Request(messages=messages, manifest=manifest, tokens=tokens)
 
     # --- what it costs
 
     def _message(self, text: str) -> int:
         return self.count(text) + MESSAGE_TOKENS if text else 0
 
-    def _record(self, budget: int | None, lines: Sequence[str]) -> str:
-        shown = render(self.card, budget, self.count, chinese=self.chinese)
-        return fenced("\n".join((shown.text, *lines)))
-
-    def _card(self, room: int, lines: Sequence[str]) -> tuple[str, Any]:
+    def _card(self, room: int, lines: Sequence[str]) -> tuple[str, Rendered]:
         overhead = self._message(fenced(""))
-        shown = render(self.card, max(0, room - overhead), self.count, chinese=self.chinese)
+        shown = self.sheet.within(max(0, room - overhead))
         return fenced("\n".join((shown.text, *lines))), shown
 
     def _lines_cost(self, told: Sequence[Recent], budget: int | None) -> int:

@@ -13,13 +13,13 @@ Rules of this module:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dalsegno.core.card.entries import Card, Entry, Modality
 from dalsegno.core.tokens import Count, estimate
 
-__all__ = ["Rendered", "in_chinese", "line_of", "render", "settled", "unsettled"]
+__all__ = ["Rendered", "Sheet", "in_chinese", "line_of", "render", "settled", "unsettled"]
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _LATIN = re.compile("[A-Za-z]+")
@@ -146,81 +146,75 @@ def render(
         count: tokens of a text.
         chinese: in which language the headings are; that of most entries where it is left out.
     """
-    sections = _sections(card)
-    if chinese is None:
-        chinese = in_chinese(entry.text for entries in sections.values() for entry in entries)
-    words = _CHINESE if chinese else _ENGLISH
-    whole = {name: len(entries) for name, entries in sections.items()}
-    if budget_tokens is None or count(_text(sections, {}, words, card)) <= budget_tokens:
-        return Rendered(text=_text(sections, {}, words, card), shown=whole, left={})
-    least = {name: 1 if name in ("decisions", "pending") and entries else 0 for name, entries in sections.items()}
-    left: dict[str, int] = {}
-    for name in _FIRST_TO_GO:
-        mine = sections[name]
-        spare = len(mine) - least[name]
-        if spare <= 0:
-            continue
-        fits = _most(
-            spare,
-            lambda kept, name=name, mine=mine: _fits(
-                sections, name, mine, kept, least, left, words, card, budget_tokens, count
-            ),  # type: ignore[misc] # bound early
-        )
-        gone = spare - fits
-        sections[name] = mine[len(mine) - fits - least[name] :] if fits + least[name] else []
-        if gone:
-            left[name] = gone
-        if gone < spare or count(_text(sections, left, words, card)) <= budget_tokens:
-            break
-    return Rendered(
-        text=_text(sections, left, words, card),
-        shown={name: len(entries) for name, entries in sections.items()},
-        left=left,
-    )
+    return Sheet(card, count, chinese=chinese).within(budget_tokens)
 
 
-def _most(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `most` that fits, where fewer always fit when more do; 0 where none does."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+class Sheet:
+    """A card's lines with what each of them costs, so that trying several budgets counts each line once."""
+
+    def __init__(self, card: Card, count: Count = estimate, *, chinese: bool | None = None) -> None:
+        """Take the card.
+
+        Args:
+            card: what is shown.
+            count: tokens of a text.
+            chinese: in which language the headings are.
+        """
+        sections = _sections(card)
+        if chinese is None:
+            chinese = in_chinese(entry.text for entries in sections.values() for entry in entries)
+        self._words = _CHINESE if chinese else _ENGLISH
+        self._count = count
+        self._about = self._words["about"].format(cursor=card.last_event_id)
+        self._lines = {
+            name: [line_of(entry, self._words["due"]) for entry in entries] for name, entries in sections.items()
+        }
+        self._costs = {name: [count(line) + 1 for line in lines] for name, lines in self._lines.items()}
+        self._heads = {name: count(f"{self._words[name]}:") + 1 for name in _SECTIONS}
+
+    @property
+    def total(self) -> int:
+        """What all of it costs; a little more, where a counter finds lines cheaper together."""
+        lines = sum(self._heads[name] + sum(costs) for name, costs in self._costs.items() if costs)
+        return self._count(self._about) + self._count(self._words["nothing"]) + 1 + lines
+
+    def within(self, budget_tokens: int | None) -> Rendered:
+        """As much of the card as there is room for; the least of it where there is none."""
+        kept = {name: len(lines) for name, lines in self._lines.items()}
+        if budget_tokens is not None:
+            self._shrink(kept, budget_tokens)
+        left = {name: len(lines) - kept[name] for name, lines in self._lines.items() if kept[name] < len(lines)}
+        return Rendered(text=self._text(kept, left), shown=kept, left=left)
+
+    def _shrink(self, kept: dict[str, int], budget_tokens: int) -> None:
+        total, noted = self.total, 0
+        for name in _FIRST_TO_GO:
+            least = 1 if name in ("decisions", "pending") and kept[name] else 0
+            costs = self._costs[name]
+            while total + noted > budget_tokens and kept[name] > least:
+                if kept[name] == len(costs):
+                    noted += self._count(self._left_out({name: 999})) if not noted else _NOTE
+                total -= costs[len(costs) - kept[name]]  # the oldest that is still there
+                kept[name] -= 1
+                if not kept[name]:
+                    total -= self._heads[name]
+
+    def _left_out(self, left: Mapping[str, int]) -> str:
+        gone = ", ".join(f"{number} × {self._words[name].partition(':')[0].lower()}" for name, number in left.items())
+        return self._words["left"].format(left=gone)
+
+    def _text(self, kept: Mapping[str, int], left: Mapping[str, int]) -> str:
+        lines = [self._about]
+        for name in _SECTIONS:
+            mine = self._lines[name][len(self._lines[name]) - kept[name] :]
+            if mine:
+                lines += [f"{self._words[name]}:", *mine]
+        if len(lines) == 1:
+            lines.append(self._words["nothing"])
+        if left:
+            lines.append(self._left_out(left))
+        return "\n".join(lines)
 
 
-def _fits(
-    sections: Mapping[str, Sequence[Entry]],
-    name: str,
-    mine: Sequence[Entry],
-    kept: int,
-    least: Mapping[str, int],
-    left: Mapping[str, int],
-    words: Mapping[str, str],
-    card: Card,
-    budget_tokens: int,
-    count: Count,
-) -> bool:
-    """Whether so many entries of a section, the newest, leave the whole within the budget."""
-    size = kept + least[name]
-    trial = {**sections, name: mine[len(mine) - size :] if size else []}
-    gone = len(mine) - size
-    return count(_text(trial, {**left, name: gone} if gone else left, words, card)) <= budget_tokens
-
-
-def _text(
-    sections: Mapping[str, Sequence[Entry]], left: Mapping[str, int], words: Mapping[str, str], card: Card
-) -> str:
-    lines = [words["about"].format(cursor=card.last_event_id)]
-    for name in _SECTIONS:
-        if sections[name]:
-            lines.append(f"{words[name]}:")
-            lines += [line_of(entry, words["due"]) for entry in sections[name]]
-    if len(lines) == 1:
-        lines.append(words["nothing"])
-    if left:
-        gone = ", ".join(f"{number} × {words[name].partition(':')[0].lower()}" for name, number in left.items())
-        lines.append(words["left"].format(left=gone))
-    return "\n".join(lines)
+_NOTE = 16
+"""What one more section in the line of what was left out may cost."""

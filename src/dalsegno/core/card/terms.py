@@ -9,6 +9,7 @@ Rules of this module:
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from dalsegno.core.facts.words import words
 
@@ -30,6 +31,7 @@ _HAN_COMMON = re.compile("[的了是在我你他她它们这那有和就不也�
 _ENDING = re.compile(r"(?:ing|ed|es|s)$")
 
 
+@lru_cache(maxsize=1024)
 def terms(text: str) -> frozenset[str]:
     """Words and pairs of characters that say what a text is about."""
     low = text.lower()
@@ -50,6 +52,7 @@ def alike(one: frozenset[str], other: frozenset[str]) -> float:
 _FIGURE = re.compile(r"[0-9０-９]+|[零一二两三四五六七八九十百千万亿]+|\b(?:am|pm|a\.m\.|p\.m\.)")
 
 
+@lru_cache(maxsize=512)
 def skeleton(text: str) -> frozenset[str]:
     """What a demand is about: its terms without figures."""
     return terms(_FIGURE.sub(" ", text))

@@ -544,25 +544,6 @@ INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, bo
 SELECT tenant, %(to)s, branch, cursor, version, forgotten, at, body
 FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
--- name: events_last
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq <= %(before)s
-ORDER BY e.seq DESC
-LIMIT %(limit)s;
-
--- name: events_numbered
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT x::int FROM jsonb_array_elements_text(%(numbers)s::jsonb) x)
-ORDER BY e.seq;
-
 -- name: events_counted
 SELECT count(*) FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq > %(after)s;
 
@@ -588,3 +569,54 @@ SELECT count(*) FROM ds_events e
 JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
  AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
 WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s;
+
+-- What stands in OFFSET 0 is looked up by its whole key, row by row, also while the planner knows nothing of the tables.
+-- name: events_after
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq > %(after)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+ORDER BY e.seq;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq <= %(before)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq DESC
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+ORDER BY e.seq DESC;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos
+FROM (SELECT DISTINCT part::int AS seq FROM jsonb_array_elements_text(%(numbers)s::jsonb) p (part)) n
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq = n.seq
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  OFFSET 0
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
+) c ON true
+ORDER BY e.seq;

@@ -526,25 +526,6 @@ INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, bo
 SELECT tenant, :to, branch, cursor, version, forgotten, at, body
 FROM ds_cards WHERE tenant = :tenant AND thread = :thread;
 
--- name: events_last
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
- AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq <= :before
-ORDER BY e.seq DESC
-LIMIT :limit;
-
--- name: events_numbered
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
- AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
-ORDER BY e.seq;
-
 -- name: events_counted
 SELECT count(*) FROM ds_events WHERE tenant = :tenant AND thread = :thread AND seq > :after;
 
@@ -570,3 +551,30 @@ SELECT count(*) FROM ds_events e
 JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
  AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after;
+
+-- name: events_after
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after
+ORDER BY e.seq
+LIMIT :limit;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq <= :before
+ORDER BY e.seq DESC
+LIMIT :limit;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
+ORDER BY e.seq;
