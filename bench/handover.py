@@ -1,11 +1,11 @@
 """A conversation that is opened again: milliseconds, statements and tokens of its first request.
 
-A thread of each length is filled with turns of real length, among them decisions, promises and demands; its card goes on as
-it grows, as it would at work. Then a process of its own opens the database (imports are done by then) and asks for the
-card and for the first request under 4,000 tokens.
+A thread of each length is filled with turns of real length, among them decisions, promises and demands; its card goes
+on as it grows. Then a process of its own opens the database (imports are done by then) and asks for
+the card and for the first request under 4,000 tokens.
 
-*first* is the request in the new process, the connection and its prepared statements included; *again* is the median of the
-next ones. *everything* is what sending all messages would take.
+*first* is the first request of the new process; *again* is the median of the next ones. *everything* is how many tokens
+sending all messages would take.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ ASKED = (
     "请再看一下第{n}号门店的{word}数据。",
     "What about the {word} plan?",
 )
+DECISIONS = 0.1
+"""Share of users' messages that decide or demand something."""
 DECIDED = (
     "Let's go with vendor {n} for the {word} part.",
     "就按方案B，{word}部分预算不超过 {n} 万元。",
@@ -56,7 +59,7 @@ def turns(seed: int) -> Iterator[tuple[str, str]]:
     source = random.Random(seed)
     while True:
         how = {"word": source.choice(WORDS), "n": source.randint(2, 80)}
-        yield "user", source.choice(DECIDED if source.random() < 0.1 else ASKED).format(**how)
+        yield "user", source.choice(DECIDED if source.random() < DECISIONS else ASKED).format(**how)
         yield "assistant", source.choice(ANSWERED).format(**how)
 
 
@@ -69,12 +72,7 @@ def fill(ds: Dalsegno, events: int) -> int:
             author, text = next(told)
             tokens += message_tokens(text)
             batch.append(journal.NewEvent(kind=Kind.MESSAGE, author=author, tree=encode(text), text=text))
-        scope = ds.scope()
-
-        def op(batch: Sequence[journal.NewEvent] = batch) -> Op[list[int]]:
-            return journal.append(scope, "long", batch, create=True, fence=None)
-
-        ds.store_backend.run(op, write=True)
+        ds.store_backend.run(partial(journal.append, ds.scope(), "long", batch, create=True, fence=None), write=True)
     return tokens
 
 

@@ -637,3 +637,25 @@ def test_a_copied_thread_has_its_card_and_a_deleted_one_leaves_none(ds):
     ds.threads.delete("launch")
     assert ds.threads.check().findings == []
     assert ds.handover.card("copy").decisions
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"cursor": 99}, "counter"),
+        ({"body": "{"}, "json"),
+        ({"body": '{"findings": [{"sort": "goal", "place": 9, "number": 9, "author": "u", "text": "x"}]}'}, "dangling"),
+        ({"branch": 7}, "dangling"),
+    ],
+)
+def test_a_check_finds_what_is_wrong_with_a_card(ds, change, kind):
+    say(graph_of(ds), OPENING, CHOICE)
+    assert ds.threads.check("launch").findings == []
+
+    def spoil():
+        (columns,) = yield dalsegno.contracts.Step("cards_all", {"tenant": 1, "thread": 1})
+        named = dict(zip(("branch", "cursor", "version", "forgotten", "at", "body"), columns, strict=True))
+        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **named, **change})
+
+    ds.store_backend.run(spoil, write=True)
+    assert {finding.kind for finding in ds.threads.check("launch").findings} == {kind}
