@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dalsegno.contracts import Op, Step, Store
+from langchain_core.runnables import Runnable
+
+from dalsegno.contracts import Op, Step, Store, Summarizer
 from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
@@ -22,6 +24,8 @@ from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.opening import check_on_input
+from dalsegno.langgraph.summarizer import summarizer_of
+from dalsegno.services.compaction import Writing
 from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
@@ -36,6 +40,7 @@ def connect(
     tenant: str = "default",
     user: str | None = None,
     schema: StateSchema | None = None,
+    summarizer: Summarizer | Runnable[Any, Any] | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
     deciders: Collection[str] = DECIDERS,
@@ -50,6 +55,8 @@ def connect(
         tenant: who pays; nothing of another tenant can be seen or reached.
         user: whose threads may be seen and written; None sees the whole tenant.
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
+        summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
+            and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
@@ -68,11 +75,13 @@ def connect(
     if user is not None and not _is_text(user):
         msg = "user is blank; name the owner, or leave it out"
         raise Misuse(msg)
+    writing = Writing(summarizer=summarizer_of(summarizer))
     return Dalsegno(
         open_store(url, create=create),
         tenant=tenant,
         user=user,
         schema=schema,
+        summarizer=writing.summarizer,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
         deciders=_deciders(deciders),
@@ -184,6 +193,7 @@ class Dalsegno:
         tenant: str,
         user: str | None,
         schema: StateSchema | None,
+        summarizer: Summarizer | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
         deciders: Collection[str] = DECIDERS,
@@ -192,6 +202,7 @@ class Dalsegno:
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self.summarizer = summarizer
         self._create = create
         self._lock = threading.Lock()
         self._number: int = NOBODY
@@ -207,13 +218,10 @@ class Dalsegno:
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
+        self.action = self.actions.action
+        """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.handover = Handover(store, self.scope, deciders, self.journal)
-
-    @property
-    def action(self) -> Callable[..., Any]:
-        """The decorator that makes a function's calls actions: `ds.actions.action`."""
-        return self.actions.action
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

@@ -11,10 +11,12 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 
+import dalsegno
 from dalsegno.core.compaction import CompactionPolicy, Settled
 from dalsegno.core.summary import Summary, numbers_in
 from dalsegno.errors import Missing, Misuse, ThreadNotFound
 from dalsegno.langgraph.compaction import (
+    aregenerate,
     compact,
     compaction_node,
     regenerate,
@@ -330,3 +332,79 @@ def test_a_list_and_a_graph_take_out_the_same() -> None:
     done = compact(messages, POLICY)
     assert add_messages(messages, update["messages"]) == done.messages
     assert update["summary"] == done.summary.to_json()
+
+
+class Scribe:
+    """A summarizer that knows one sentence and counts how often it is asked."""
+
+    name = "scribe"
+    budget_tokens = 6000
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def summarize(self, piece: Any) -> str:
+        self.asked += 1
+        return "\n".join(f"{part.turn.coordinate}: an order of chairs" for part in piece.parts)
+
+    async def asummarize(self, piece: Any) -> str:
+        return self.summarize(piece)
+
+
+def test_the_databases_summarizer_writes_where_none_is_named() -> None:
+    scribe = Scribe()
+    with dalsegno.connect("memory://", summarizer=scribe) as ds:
+        assert ds.summarizer is scribe
+        state = talk(graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds)), 12)
+        asked = scribe.asked
+        assert asked
+        assert {span.by for span in Summary.from_json(state["summary"]).spans} == {"scribe"}
+        again = regenerate(ds, "t", (1, 6))
+        assert scribe.asked > asked
+        assert isinstance(again, Settled)
+        assert {span.by for span in again.summary.spans} == {"scribe"}
+
+
+def test_the_databases_summarizer_writes_for_agents(agents) -> None:
+    from dalsegno.langgraph.middleware import ContinuityMiddleware
+
+    scribe = Scribe()
+    with dalsegno.connect("memory://", summarizer=scribe) as ds:
+        model = model_that(tools=0)
+        agent = agents.create_agent(
+            model, middleware=[ContinuityMiddleware(POLICY, ds=ds)], checkpointer=ds.checkpointer
+        )
+        state = talk(agent, 12)
+        assert scribe.asked
+        assert {span.by for span in Summary.from_json(state["summary"]).spans} == {"scribe"}
+
+
+async def test_the_databases_summarizer_writes_in_async_runs_too() -> None:
+    scribe = Scribe()
+    async with dalsegno.connect("memory://", summarizer=scribe) as ds:
+        graph = graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds))
+        for at in range(1, 9):
+            state = await graph.ainvoke({"messages": [HumanMessage(f"Please order {at} chairs.")]}, CONFIG)
+        assert {span.by for span in Summary.from_json(state["summary"]).spans} == {"scribe"}
+        asked = scribe.asked
+        assert isinstance(await aregenerate(ds, "t", (1, 6)), Settled)
+        assert scribe.asked > asked
+
+
+def test_a_named_summarizer_and_none_go_before_the_databases() -> None:
+    with dalsegno.connect("memory://", summarizer=Scribe()) as ds:
+        other = Scribe()
+        other.name = "other"
+        named = talk(graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds, summarizer=other)), 12)
+        assert {span.by for span in Summary.from_json(named["summary"]).spans} == {"other"}
+        ds.threads.delete("t")
+        ds.threads.reopen("t")
+        plain = talk(graph_of(ds.checkpointer, compaction_node(POLICY, ds=ds, summarizer=None)), 12)
+        assert "scribe" not in {span.by for span in Summary.from_json(plain["summary"]).spans}
+        assert ds.summarizer.asked == 0
+
+
+@pytest.mark.parametrize("wrong", [5, "gpt", Scribe, object()])
+def test_what_writes_no_digests_is_refused_on_connecting(wrong: Any) -> None:
+    with pytest.raises(Misuse, match="summarizer"):
+        dalsegno.connect("memory://", summarizer=wrong)

@@ -214,7 +214,10 @@ class NeverCloses(Broken):
     ],
 )
 def test_a_store_that_breaks_a_claim_is_caught(store: type[Broken], caught: str):
-    report = check_store(store, only=caught)
+    for _ in range(5):  # some faults show only when threads meet
+        report = check_store(store, only=caught)
+        if not report.passed:
+            break
     assert not report.passed
     assert caught in str(report)
     assert "Traceback" in str(report)

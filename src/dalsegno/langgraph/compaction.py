@@ -22,7 +22,7 @@ from langgraph.types import Overwrite
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, acompact, compact, render_summary
-from dalsegno.langgraph.options import How, check_database, check_keys, check_kind, check_options, summary_of
+from dalsegno.langgraph.options import How, check_keys, check_kind, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 from dalsegno.langgraph.rereading import aregenerate, awho_said, regenerate, who_said
 from dalsegno.langgraph.surroundings import Unheld, channels_of, check_summary_channel, lets_go, takes
@@ -80,8 +80,7 @@ def compaction_node(
         Misuse: an option that is none, or a value of the wrong kind.
     """
     check_options(compaction_node, how)
-    if ds is not None:
-        check_database(ds)
+    how = how_with(ds, how)
     place = _Place(messages_key, summary_key, removal)
     work = Compaction(policy, **how)
     other = work.other_tokens(system, tools)

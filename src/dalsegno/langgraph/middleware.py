@@ -33,7 +33,7 @@ from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, render_summary
 from dalsegno.langgraph.compaction import removals
 from dalsegno.langgraph.handing import HasCards, ShownCard, current_thread
-from dalsegno.langgraph.options import How, check_database, check_options, summary_of
+from dalsegno.langgraph.options import How, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 from dalsegno.langgraph.searching import history_tools
 from dalsegno.langgraph.surroundings import Unheld
@@ -79,8 +79,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         """
         super().__init__()
         check_options(ContinuityMiddleware.__init__, how)
-        if ds is not None:
-            check_database(ds)
+        how = how_with(ds, how)
         self.tools = []
         self._cards: ShownCard | None = None
         if handover:

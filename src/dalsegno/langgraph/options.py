@@ -37,6 +37,7 @@ __all__ = [
     "check_policy",
     "check_request",
     "check_tokens",
+    "how_with",
     "summary_of",
 ]
 
@@ -45,7 +46,8 @@ class How(TypedDict, total=False):
     """Who writes digests and how messages are counted.
 
     Attributes:
-        summarizer: writes digests: a chat model, or a `Summarizer`; the messages' own words when left out.
+        summarizer: writes digests: a chat model, or a `Summarizer`. Left out, the one that `dalsegno.connect` was given
+            writes them where there is a `ds`; without one, or for None, they are the messages' own words.
         timeout: for all pieces of one digest, in seconds or as a timedelta; 60 seconds.
         fallback: tell a span in its own words when the summarizer fails, instead of leaving all as it was.
         count: tokens of a text.
@@ -143,6 +145,24 @@ def check_database(ds: Any) -> None:
             "ds=ds here and checkpointer=ds.checkpointer when the graph is compiled."
         )
     raise Misuse(f"ds={ds!r} is no open database; give what dalsegno.connect(url) returns.")
+
+
+def how_with(ds: Any, how: How) -> How:
+    """The options, with the database's summarizer where they name none; `summarizer=None` names none on purpose.
+
+    Args:
+        ds: an open database, or None.
+        how: what was given.
+
+    Raises:
+        Misuse: no database.
+    """
+    if ds is None:
+        return how
+    check_database(ds)
+    if "summarizer" in how or (summarizer := getattr(ds, "summarizer", None)) is None:
+        return how
+    return {**how, "summarizer": summarizer}
 
 
 def check_how(how: How) -> None:

@@ -75,7 +75,8 @@ def regenerate(
         thread_id: the thread.
         span: first and last number, both included.
         policy: the budget it is written under.
-        writing: who writes it; the events' own words when left out.
+        writing: who writes it. Left out, the summarizer that `dalsegno.connect` was given; without one, the events' own
+            words.
         count: tokens of a text.
 
     Returns:
@@ -88,7 +89,7 @@ def regenerate(
     """
     first, last = _checked(ds, span, writing, count)
     prepared = _whole(ds.journal.read(thread_id, after=first - 1), last, thread_id, policy, count)
-    return carry_out(prepared, writing or Writing(), count)
+    return carry_out(prepared, writing or _writing_of(ds), count)
 
 
 async def aregenerate(
@@ -103,7 +104,11 @@ async def aregenerate(
     """Async face of `regenerate`."""
     first, last = _checked(ds, span, writing, count)
     prepared = _whole(await ds.journal.aread(thread_id, after=first - 1), last, thread_id, policy, count)
-    return await acarry_out(prepared, writing or Writing(), count)
+    return await acarry_out(prepared, writing or _writing_of(ds), count)
+
+
+def _writing_of(ds: Any) -> Writing:
+    return Writing(summarizer=getattr(ds, "summarizer", None))
 
 
 def _checked(ds: Any, span: Any, writing: Any, count: Any) -> tuple[int, int]:
