@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,9 +16,10 @@ import dalsegno
 from dalsegno import errors
 from dalsegno.core.card.entries import Card, Modality
 from dalsegno.core.compaction import CompactionPolicy
+from dalsegno.core.journal import Kind
 from dalsegno.core.tokens import MESSAGE_TOKENS
 from dalsegno.langgraph.compaction import compaction_node
-from dalsegno.services import cards, checkpoints
+from dalsegno.services import cards, checkpoints, journal
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "launch"}}
 
@@ -245,6 +247,7 @@ def test_an_edited_decision_is_stale_at_once_and_made_anew(ds):
     message = graph.get_state(CONFIG).values["messages"][2]
     edited = "就按第一个方案来，预算不超过 4 万元。"
     graph.update_state(CONFIG, {"messages": [HumanMessage(edited, id=message.id)]})
+    assert stored(ds)[0] == 7
     card = ds.handover.card("launch")
     assert texts(card.decisions) == [f"{edited} ← #2 assistant: A: 一次性发布，费用4万元"]
     assert card.decisions[0].coordinates == ("#7 user", "#2 assistant")
@@ -270,6 +273,7 @@ def test_a_deleted_decision_is_gone_at_once(ds):
     say(graph, OPENING, CHOICE)
     message = graph.get_state(CONFIG).values["messages"][2]
     graph.update_state(CONFIG, {"messages": [RemoveMessage(id=message.id)]})
+    assert stored(ds)[0] == 5
     card = ds.handover.card("launch")
     assert card.decisions == ()
     assert card.constraints == ()
@@ -325,6 +329,24 @@ def test_a_fork_has_the_card_of_its_lineage(ds):
     assert texts(card.decisions) == ["就按方案A。 ← #2 assistant: A: 一次性发布，费用4万元"]
     assert "5 万元" not in whole(ds.handover.pack("launch"))
     assert card.goal.text == OPENING
+
+
+def test_a_fork_hears_its_own_events_however_far_the_other_branch_was_heard(ds):
+    graph = graph_of(ds)
+    say(graph, OPENING)
+    before = graph.get_state(CONFIG).config["configurable"]["checkpoint_id"]
+    say(graph, CHOICE)
+    dalsegno.fork(graph, "launch", before, update={"messages": [HumanMessage("就按方案A。")]})
+
+    def further():
+        rows = yield dalsegno.contracts.Step("cards_all", {"tenant": 1, "thread": 1})
+        names = ("branch", "cursor", "version", "forgotten", "at", "body")
+        (other,) = [dict(zip(names, columns, strict=True)) for columns in rows if columns[0] == 0]
+        yield dalsegno.contracts.Step("wipe_cards", {"tenant": 1, "thread": 1})
+        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **other, "cursor": 99})
+
+    ds.store_backend.run(further, write=True)
+    assert texts(ds.handover.card("launch").decisions) == ["就按方案A。 ← #2 assistant: A: 一次性发布，费用4万元"]
 
 
 def test_a_fork_before_an_edit_has_the_words_of_before(ds):
@@ -614,18 +636,17 @@ def counted(ds: Any, work: Callable[[], Any]) -> int:
 
 
 def test_statements_do_not_grow_with_the_thread(ds):
-    graph = graph_of(ds)
+    def grow(first: int, last: int) -> None:
+        for at in range(first, last, 300):
+            said = [f"Let's go with item {at + more}." for more in range(300)]
+            events = [journal.NewEvent(kind=Kind.MESSAGE, author="user", tree=text, text=text) for text in said]
+            op = partial(journal.append, ds.scope(), "launch", events, create=True, fence=None)
+            ds.store_backend.run(op, write=True)
 
-    def grow(to: int) -> None:
-        at = len(ds.journal.read("launch")) if to > 300 else 0
-        while at < to:
-            said = [HumanMessage(f"Let's go with item {at + k}.") for k in range(100)]
-            graph.update_state(CONFIG, {"messages": said}, as_node="assistant")
-            at += 100
-
-    grow(300)
+    say(graph_of(ds), OPENING)
+    grow(0, 300)
     early = counted(ds, lambda: ds.handover.pack("launch")), counted(ds, lambda: ds.handover.card("launch"))
-    grow(3000)
+    grow(300, 3000)
     late = counted(ds, lambda: ds.handover.pack("launch")), counted(ds, lambda: ds.handover.card("launch"))
     assert max(late) <= max(early) <= 20
 
@@ -633,7 +654,8 @@ def test_statements_do_not_grow_with_the_thread(ds):
 def test_a_copied_thread_has_its_card_and_a_deleted_one_leaves_none(ds):
     say(graph_of(ds), OPENING, CHOICE)
     ds.threads.copy("launch", "copy")
-    assert ds.handover.card("copy").decisions == ds.handover.card("launch").decisions
+    assert ds.handover.card("copy") == ds.handover.card("launch")
+    assert ds.handover.card("copy").version == 1
     ds.threads.delete("launch")
     assert ds.threads.check().findings == []
     assert ds.handover.card("copy").decisions
