@@ -346,6 +346,25 @@ def test_an_offer_has_its_options():
     assert offer.options == (("a", "at once, $40,000"), ("b", "two waves, $50,000"))
 
 
+def test_an_option_whose_heading_stands_alone_has_the_lines_below():
+    text = "1. **Option 1:**\n   - Flight HAT072, $110\n2. **Option 2:**\n   - Flight HAT205, $160\nWhich one?"
+    (offer,) = [one for one in heard(text, "assistant") if one.sort is Sort.OFFER]
+    assert dict(offer.options)["1"].startswith("- Flight HAT072, $110")
+    assert "HAT205" not in dict(offer.options)["1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "role"),
+    [
+        ("Take care, and feel free to reach out.", "assistant"),
+        ("You might want to provide your user ID.", "assistant"),
+        ("Take care!", "user"),
+    ],
+)
+def test_what_is_neither_suggested_nor_decided(text: str, role: str):
+    assert sorts(text, role) & {Sort.PROPOSAL, Sort.DECISION} == set()
+
+
 def test_a_name_may_be_among_those_who_decide():
     told = Told(number=1, author="planner", role="assistant", text="Let's go with B.")
     assert Sort.DECISION not in {one.sort for one in listen(told)}

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from dalsegno.core.card import phrases
+from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.findings import Finding, Sort, Told
 from dalsegno.core.card.options import label_in, listed
 from dalsegno.core.card.own_words import own_words
@@ -80,7 +81,7 @@ def listen(told: Told, deciders: Collection[str] = DECIDERS, *, opening: bool = 
 
 
 def _said_outright(told: Told) -> tuple[Finding, ...]:
-    text = " ".join(told.text.split())[:_LONGEST]
+    text = clip(" ".join(told.text.split()), _LONGEST)
     low = lowered(folded(text))
     sort = _DIRECT[told.role]
     if not text and not told.closes:
@@ -139,7 +140,7 @@ class _Sentence:
 
     @property
     def shown(self) -> str:
-        return " ".join(self.text.split())[:_LONGEST]
+        return clip(" ".join(self.text.split()), _LONGEST)
 
     def has(self, kind: Kind) -> bool:
         return any(said.fact.kind is kind for said in self.said)
@@ -285,9 +286,13 @@ class _Hearing:
             if count == 2:  # noqa: PLR2004 - a message that suggests more than two things is a list
                 return
             weak = one.chosen and not (self._may_decide and self._decision(one))
-            if (phrases.SUGGESTS.search(one.low) or weak) and not one.denied:
+            if (phrases.SUGGESTS.search(one.low) or weak) and not (one.denied or self._inquires(one)):
                 count += 1
                 yield _finding(self._told, Sort.PROPOSAL, one.shown, option=label_in(one.low))
+
+    def _inquires(self, one: _Sentence) -> bool:
+        """Whether an assistant asks for something to know, or says goodbye."""
+        return not self._may_decide and bool(phrases.INQUIRES.search(one.low))
 
     # --- the rest
 
@@ -326,7 +331,7 @@ class _Hearing:
 
     def _idle(self, low: str, due: str) -> bool:
         """Whether a promise is of the moment: of what is being done already, or of nothing that would be missed."""
-        if _AT_ONCE.search(low) and not _DEADLINE.search(low):
+        if (_AT_ONCE.search(low) and not _DEADLINE.search(low)) or (not self._may_decide and _IN_RETURN.search(low)):
             return True
         if due:
             return False
@@ -377,6 +382,7 @@ _AT_ONCE = re.compile(
     r"|gather|go\sahead|keep|do\smy\sbest|let\syou\sknow|update\syou|be\sable|need)\b"
     r"|马上|立刻|这就|帮您查|帮你查|查询一下|查一下|看一下|为您查"
 )
+_IN_RETURN = re.compile(r"\b(?:please|once|when|after|let\sme\sknow)\b.{0,80}\bi(?:'ll|\swill)\b")
 _DEADLINE = re.compile(r"\b(?:by|before|within|until|no\slater)\b|前|内|底")
 _DELIVERS = re.compile(
     r"\b(?:send|upload|e-?mail|share|prepare|write|review|sign|pay|deliver|submit|draft|finish|call|bring"

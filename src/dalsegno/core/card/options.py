@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dalsegno.core.card.clipping import clip
+
 __all__ = ["label_in", "listed", "option_called"]
 
 _NUMBERS = dict(zip("一二三四五六七八九甲乙丙丁两", "1234567891234" + "2", strict=True)) | {
@@ -48,6 +50,9 @@ _ITEM = re.compile(
     r")[ \t*]{0,4}(?P<t>[^\n；;]{2,300})",
     re.IGNORECASE,
 )
+_HEADING = re.compile(
+    r"(?:(?:option|plan|choice|proposal|方案|选项)\s?\w{0,3}\s?)?[:：*\s]{0,4}|[^:：]{2,60}[:：]", re.IGNORECASE
+)
 _MOST = 8
 _LONGEST = 120
 
@@ -69,10 +74,14 @@ def _label(word: str) -> str:
 def listed(text: str) -> tuple[tuple[str, str], ...]:
     """The options that a text lists, label and wording; none when it lists fewer than two."""
     found: dict[str, str] = {}
-    for match in _ITEM.finditer(text):
+    items = list(_ITEM.finditer(text))
+    for at, match in enumerate(items):
         label = _label((match["a"] or match["b"] or match["c"]).lower())
         wording = " ".join(match["t"].split()).strip("* ")
-        found.setdefault(label, wording[:_LONGEST])
+        if _HEADING.fullmatch(wording):  # what the option is stands on the lines below
+            end = items[at + 1].start() if at + 1 < len(items) else len(text)
+            wording = " ".join(text[match.end() : end].replace("*", "").split())
+        found.setdefault(label, clip(wording, _LONGEST))
     return tuple(found.items())[:_MOST] if len(found) > 1 else ()
 
 

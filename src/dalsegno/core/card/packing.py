@@ -229,7 +229,8 @@ class _Packing:
         whole_delta = sum(one.turn.tokens for one in self.delta if one.message is not None) + self._lines_cost(
             [one for one in self.delta if one.message is None], None
         )
-        card_room = min(want, max(least, room - whole_delta, int(room * _CARD_SHARE)), room - must)
+        # The card leaves half of the room to messages, and gets back below what they do not need.
+        card_room = min(want, max(least, min(room - whole_delta, int(room * _CARD_SHARE))), room - must)
         kept = self._kept(room - card_room)
         raw = sum(self.recent[at].turn.tokens for at in kept)
         lines, _ = self._lines(self._told(kept), room - card_room - raw - _SLACK)
@@ -299,24 +300,24 @@ class _Packing:
         turns = [self.recent[at].turn for at in usable]
         # What is told in lines anyway: events after the cursor that are no messages.
         lines = self._lines_cost([one for one in self.delta if one.message is None], 0)
-        best: frozenset[int] = frozenset()
-        low, high = 1, len(turns)
-        while low <= high:
-            middle = (low + high) // 2
-            chosen = self._window(turns, middle)
-            price = sum(turns[at].tokens for at in chosen) + lines
-            there = {usable[place] for place in chosen}
+        total = 0
+        sizes = []
+        for size in range(1, len(turns) + 1):
+            total += turns[-size].tokens
+            if total > room:
+                break
+            sizes.append(size)
+        for size in reversed(sizes):
+            chosen = frozenset(usable[at] for at in self._window(turns, size))
             rest = [
                 one
                 for at, one in enumerate(self.recent)
-                if one.turn.number > self.cursor and one.message is not None and at not in there
+                if one.turn.number > self.cursor and one.message is not None and at not in chosen
             ]
-            price += self._lines_cost(rest, 0) if rest else 0
-            if price <= room:
-                best, low = frozenset(usable[at] for at in chosen), middle + 1
-            else:
-                high = middle - 1
-        return best
+            price = sum(self.recent[at].turn.tokens for at in chosen) + lines
+            if price + (self._lines_cost(rest, 0) if rest else 0) <= room:
+                return chosen
+        return frozenset()
 
     def _window(self, turns: Sequence[Turn], size: int) -> list[int]:
         """Places of the newest turns, pairs unbroken, beginning with a user's where that parts nothing."""

@@ -91,16 +91,20 @@ def _alternatives(pattern: str) -> Iterator[str]:
 # --- deciding ---------------------------------------------------------------------------------------
 
 CHOOSES = Phrase(
-    r"\blet's\s(?:just\s|then\s|please\s)?(?:go\s(?:with|for|ahead)|use|do|take|stick\s(?:with|to)|keep|proceed"
+    r"\blet's\s(?:just\s|then\s|please\s)?(?:go\s(?:with|for|ahead)|use|do|take(?!\scare|\syour|\sa\slook)"
+    r"|stick\s(?:with|to)|keep|proceed"
     r"|book|make\sit|choose|pick|"
     r"adopt|launch|ship|stay\swith|settle\son|switch\sto|move\s(?:it\s)?to|change|start\swith|schedule|meet)\b"
     r"|\b(?:i|we)(?:'ll|\swill|'d\slike\sto|\swould\slike\sto|\swant\sto|'re\sgoing\sto|'m\sgoing\sto"
     r"|\sare\sgoing\sto|\sam\sgoing\sto)\s(?:just\s|rather\s)?"
-    r"(?:go\s(?:with|for|ahead)|take|choose|pick|opt\sfor|stick\swith|proceed|settle\son|use|adopt)\b"
+    r"(?:go\s(?:with|for|ahead)|take(?!\scare|\syour|\sa\slook)|choose|pick|opt\sfor|stick\swith|proceed"
+    r"|settle\son|use|adopt)\b"
     r"|\b(?:please|just|then|ok(?:ay)?,?|yes,?|so|and)\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick"
-    r"|take|stick\swith|opt\sfor)\b"
-    r"|[,;:]\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick|take|stick\swith|opt\sfor)\b"
-    r"|^[\s\"'*-]*(?:go\s(?:with|ahead)|proceed|choose|pick|use|take|stick\swith|switch\sto|make\sit"
+    r"|take(?!\scare|\syour|\sa\slook)|stick\swith|opt\sfor)\b"
+    r"|[,;:]\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick|take(?!\scare|\syour|\sa\slook)|stick\swith"
+    r"|opt\sfor)\b"
+    r"|^[\s\"'*-]*(?:go\s(?:with|ahead)|proceed|choose|pick|use|take(?!\scare|\syour|\sa\slook)|stick\swith"
+    r"|switch\sto|make\sit"
     r"|change\s(?:it|that|the)|move\sit)\b"
     r"|\b(?:i|we)(?:'ve|\shave)?\s(?:now\s|finally\s|already\s)?(?:decided|chosen|chose|settled|picked|selected"
     r"|agreed)\b"
@@ -190,8 +194,9 @@ INSTEAD = Phrase(
 )
 REFERS = Phrase(
     r"\bas\s(?:you|we|i)\s(?:proposed|suggested|said|described|discussed|agreed|outlined|recommended|planned)\b"
-    r"|\b(?:your|that|this)\s(?:plan|proposal|suggestion|option|recommendation|approach|one|idea)\b|\b(?:do"
-    r"|go\swith|go\sfor|use|take|proceed\swith)\s(?:that|it|this)\b"
+    r"|\b(?:this|that|these|those)\s[a-z]|\b(?:your|that|this)\s(?:plan|proposal|suggestion|option"
+    r"|recommendation|approach|one|idea)\b|\b(?:do"
+    r"|go\swith|go\sfor|use|take(?!\scare|\syour|\sa\slook)|proceed\swith)\s(?:that|it|this)\b"
     r"|(?:你|您)(?:刚才|上面|前面|之前)?(?:说|提|建议|推荐)的|(?:上次|刚才|前面|之前|上面)(?:说|定|提|讨论)的"
     r"|这个方案|该方案|这么定|这么办|这样(?:定|办|做)|就它|就这个|此方案"
 )
@@ -238,7 +243,8 @@ WITHDRAWS = Phrase(
     r"|\b(?:cancel|skip)\s(?:that|it|this|option|plan|the\s(?:plan|idea|decision|option))\b"
     r"|\blet's\s(?:not|no\slonger|hold\soff|drop|scrap|abandon|cancel|pause|postpone|put\s(?:that|it)\son\shold)\b"
     r"|\b(?:we|i)(?:'ll|\swill|'d\slike\sto|\swould\slike\sto|\swant\sto|\sshould)?\s(?:rather\s)?(?:not\s(?:go"
-    r"|do|proceed|use|take|book|send)|no\slonger\swant|hold\soff|drop\s(?:that|it)|put\s(?:that|it)\son\shold)\b"
+    r"|do|proceed|use|take(?!\scare|\syour|\sa\slook)|book|send)|no\slonger\swant|hold\soff|drop\s(?:that|it)"
+    r"|put\s(?:that|it)\son\shold)\b"
     r"|\b(?:don't|do\snot)\s(?:go\s(?:with|ahead)|proceed|do\s(?:that|it)|book|send|use\s(?:option|plan|that))\b"
     r"|\bnever\s?mind\b|\b(?:hold|wait)\s(?:off|on)\b|\bi(?:'ve|\shave)?\schanged?\smy\smind\b"
     r"|\bon\ssecond\sthought\b|\bno\slonger\s(?:want|need)\b|\bnot\sgoing\s(?:with|ahead)\b"
@@ -294,9 +300,11 @@ GOALS = Phrase(
     r"|新)(?:个|一个)?(?:话题|任务|目标)(?:[：:，,]|是)"
 )
 GREETING = Phrase(
-    r"^\W*(?:(?:hi|hello|hey|good\s(?:morning|afternoon|evening)|dear\s\w+|greetings|thanks?(?:\syou)?|ok|okay|yes|no)"
+    r"^\W*(?:(?:hi|hello|hey|good\s(?:morning|afternoon|evening)|dear\s\w+|greetings|thanks?(?:\syou)?|ok|okay"
+    r"|yes|no)"
     r"\b(?:\s(?:there|all|team|everyone)\b)?\W*)+$"
-    r"|^\W*(?:(?:hi|hello|ok|你好|您好|嗨|哈喽|在吗|在么|早上好|早|下午好|晚上好|大家好|各位好|大家早|谢谢|好的)\W*)+$",
+    r"|^\W*(?:(?:hi|hello|ok|你好|您好|嗨|哈喽|在吗|在么|早上好|早|下午好|晚上好|大家好|各位好|大家早|谢谢"
+    r"|好的)\W*)+$",
 )
 
 # --- promising --------------------------------------------------------------------------------------

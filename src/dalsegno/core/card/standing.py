@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Entry, Evidence, Modality
 from dalsegno.core.card.findings import Finding, Sort
 from dalsegno.core.card.options import option_called
@@ -161,7 +162,7 @@ class _Table:
         evidence = [_evidence(one), *(Evidence(number=number, author=author) for number, author in one.backing)]
         if offer is not None:
             evidence.append(_evidence(offer))
-            text = f"{text} ← {offer.coordinate}: {_clipped(wording)}"
+            text = f"{text} ← {offer.coordinate}: {clip(wording, _LONGEST_REFERENCE)}"
         item = _Item(one, Entry(text=text, evidence=tuple(evidence), modality=Modality.DECIDED), offer)
         replaced = [old for old in self.decisions if self._same_matter(old, item)]
         for old in replaced:
@@ -311,11 +312,3 @@ _TAKEN = {
     Sort.FACT: _Table._fact,  # noqa: SLF001
     Sort.FILE: _Table._file,  # noqa: SLF001
 }
-
-
-def _clipped(text: str) -> str:
-    """A wording short enough to stand in another; cut at a blank or a mark, so that no number is cut in two."""
-    if len(text) <= _LONGEST_REFERENCE:
-        return text
-    cut = max(text.rfind(sign, 0, _LONGEST_REFERENCE) for sign in " ，。；,;")
-    return f"{text[: cut if cut > 0 else _LONGEST_REFERENCE]} …"
