@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dalsegno.core.card.advancing import Notes, advance, card_of, hear, withdraw
+from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Card, Entry, Evidence, Modality
 from dalsegno.core.card.findings import Sort, Told, findings_from_json, findings_to_json
 from dalsegno.core.card.gate import admit
 from dalsegno.core.card.own_words import own_words
 from dalsegno.core.card.rendering import line_of, render
+from dalsegno.core.facts import invented
 from dalsegno.errors import Damaged, Misuse, Ungrounded
 
 
@@ -270,6 +272,17 @@ def test_what_the_evidence_states_may_be_entered(text, evidence):
 def test_what_the_evidence_lacks_may_not(text, evidence):
     with pytest.raises(Ungrounded):
         admit(text, evidence)
+
+
+FIGURES = "预算 5 万元，其中 30 % 是 RMB 12,500 元，May 20, 2024 at 3:30 PM 之前付 17 million USD"
+
+
+@pytest.mark.parametrize("longest", range(1, len(FIGURES) + 1))
+def test_a_wording_is_never_cut_within_a_figure(longest):
+    short = clip(FIGURES, longest)
+    assert len(short) <= longest + 2
+    assert not invented(short, [FIGURES])
+    assert FIGURES.startswith(short.removesuffix("…").rstrip())
 
 
 # --- whose words ------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Journal(Face):
 
         Args:
             thread_id: the thread; made if there is none.
-            kind: `message`, `tool_call`, `tool_result`, `decision`, `approval` or `note`.
+            kind: `message`, `tool_call`, `tool_result`, `decision`, `approval`, `note`, `todo` or `done`.
             author: who says so.
             payload: what is said: text, or any value the state could hold.
             at: when it was said, aware; now if left out.

@@ -32,7 +32,7 @@ __all__ = ["Standing", "standing"]
 _NEAR = 6
 """How many numbers back an agreement or a recall without a name may reach."""
 _SURE = 0.5
-_LONGEST_REFERENCE = 160
+_LONGEST_REFERENCE = 240
 _SHOWN_PROPOSALS = 12
 _SHOWN_HISTORY = 60
 
