@@ -35,7 +35,8 @@ __all__ = ["BUDGET", "POLICY", "ROUNDS", "after_plan", "after_review", "build", 
 
 BUDGET = 5
 ROUNDS = 2
-POLICY = CompactionPolicy(max_messages=20, max_tokens=8000, keep_recent=6)
+POLICY = CompactionPolicy(max_messages=20, max_tokens=8000, keep_recent=6, begin_with_user=False)
+"""The planner is shown the messages as text, so they may begin with an answer."""
 
 _GOALS = {
     "order": "find the order's stage",

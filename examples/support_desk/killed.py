@@ -32,13 +32,15 @@ class Outcome:
     """What was there after the kill, and in the end.
 
     Attributes:
-        waiting: nodes that still had to run when the second process came.
+        status: where the thread stood when the second process came.
+        waiting: nodes that still had to run then; none where a step had ended and was not written down any more.
         effects: refunds and letters in the shop's books.
         reply: what the customer heard.
         replies: how often.
         ledger: each action with its state and attempts.
     """
 
+    status: str
     waiting: list[str]
     effects: dict[str, int]
     reply: str
@@ -90,11 +92,19 @@ def play(folder: Path, store: str | None = None) -> Outcome:
     shop = Shop(books)
     with dalsegno.connect(url, schema=SCHEMA) as ds:
         graph = build(ds, shop, Rules())
+        status = str(ds.threads.status(THREAD)[THREAD])
         waiting = list(graph.get_state({"configurable": {"thread_id": THREAD}}).next)
         state = _resumed(graph)
         replies = [message for message in state["messages"] if message.type == "ai"]
         ledger = [(each.name, str(each.state), each.attempts) for each in ds.actions.list(THREAD)]
-    return Outcome(waiting=waiting, effects=shop.effects(), reply=replies[-1].text, replies=len(replies), ledger=ledger)
+    return Outcome(
+        status=status,
+        waiting=waiting,
+        effects=shop.effects(),
+        reply=replies[-1].text,
+        replies=len(replies),
+        ledger=ledger,
+    )
 
 
 def _resumed(graph: Any) -> Any:
@@ -109,7 +119,8 @@ def _resumed(graph: Any) -> Any:
 
 def tell(outcome: Outcome) -> int:
     """Print what happened; 0 when every effect came once."""
-    print(f"killed in the middle of the refund; still to run: {', '.join(outcome.waiting)}")
+    waiting = ", ".join(outcome.waiting) or "the rest of its step"
+    print(f"killed in the middle of the refund; the thread is {outcome.status}, still to run: {waiting}")
     for name, state, attempts in outcome.ledger:
         print(f"    {name}: {state}, started {attempts} time(s)")
     print(f"the shop's books: {outcome.effects}")

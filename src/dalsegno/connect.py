@@ -17,8 +17,10 @@ from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -31,6 +33,7 @@ from dalsegno.services.threads_row import NOBODY, Scope
 __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_KEY_BYTES = 16
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -44,6 +47,7 @@ def connect(
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
     deciders: Collection[str] = DECIDERS,
+    audit_key: str | bytes | None = None,
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
 
@@ -60,6 +64,8 @@ def connect(
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
+        audit_key: a secret of 16 bytes or more that seals the audit, so that who has the database alone cannot add to
+            it or shorten it unnoticed; the same in every process that writes to this tenant.
 
     Raises:
         Misuse: the URL or an argument is wrong.
@@ -85,6 +91,7 @@ def connect(
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
         deciders=_deciders(deciders),
+        audit_key=_key(audit_key),
     )
 
 
@@ -128,6 +135,14 @@ def open_store(url: str, *, create: bool = True) -> Store:
         return PostgresStore(url, create=create)
     msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _key(given: object) -> bytes | None:
+    key = given.encode() if isinstance(given, str) else given
+    if key is not None and (not isinstance(key, bytes) or len(key) < _KEY_BYTES):
+        msg = f"audit_key is a secret of {_KEY_BYTES} bytes or more; make one with secrets.token_hex(32)"
+        raise Misuse(msg)
+    return key
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -197,6 +212,7 @@ class Dalsegno:
         on_input_over_unfinished: OnInput,
         create: bool = True,
         deciders: Collection[str] = DECIDERS,
+        audit_key: bytes | None = None,
     ) -> None:
         """Take an open store; callers use `connect`."""
         self.store_backend = store
@@ -204,6 +220,7 @@ class Dalsegno:
         self.user = user
         self.summarizer = summarizer
         self._create = create
+        self._audit_key = audit_key
         self._lock = threading.Lock()
         self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
@@ -222,13 +239,15 @@ class Dalsegno:
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.handover = Handover(store, self.scope, deciders, self.journal)
+        self.retention = Retention(store, self.scope, self.checkpointer)
+        self.erasure = Erasure(store, self.scope, self.checkpointer)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""
         with self._lock:
             if self._number == NOBODY:
                 self._number = self._tenant()
-            return Scope(self._number, self.user)
+            return Scope(self._number, self.user, self._audit_key)
 
     def _tenant(self) -> int:
         found = self.store_backend.run(self._find_tenant, write=False)

@@ -18,8 +18,10 @@ from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Lease, Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -76,7 +78,7 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, Handover, Journal, Threads, Runs, Lease, Summaries)
+        for face in (Actions, Erasure, Handover, Journal, Retention, Threads, Runs, Lease, Summaries)
         for name in vars(face)
         if not name.startswith("_")
     }

@@ -59,7 +59,7 @@ def test_a_check_that_fails_is_told(monkeypatch, capsys) -> None:
 def test_killed_in_its_refund_the_desk_pays_once_and_answers_once(store, request, tmp_path) -> None:
     outcome = killed.play(tmp_path, request.getfixturevalue(f"{store}_url"))
     assert outcome.holds
-    assert outcome.waiting
+    assert outcome.status == "unfinished"
     assert outcome.effects == {"refunds": 1, "letters": 1}
     assert ("refund", "succeeded", 1) in outcome.ledger
     assert killed.tell(outcome) == 0

@@ -13,7 +13,24 @@ import sys
 
 import typer
 
-from dalsegno.cli import actions, audit, card, check, checkpoints, demo, diff, events, state, threads, transfer, upkeep
+from dalsegno.cli import (
+    actions,
+    audit,
+    card,
+    check,
+    checkpoints,
+    demo,
+    diff,
+    erase,
+    events,
+    retention,
+    runs,
+    state,
+    threads,
+    transfer,
+    upkeep,
+    worker,
+)
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
 from dalsegno.errors import Misuse
@@ -27,7 +44,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback(invoke_without_command=True)(options)
-for room in (demo, transfer, threads, events, card, checkpoints, state, diff, check, upkeep, actions, audit):
+for room in (
+    demo,
+    transfer,
+    threads,
+    events,
+    card,
+    checkpoints,
+    state,
+    diff,
+    check,
+    upkeep,
+    erase,
+    retention,
+    actions,
+    audit,
+    runs,
+    worker,
+):
     room.register(app)
 
 
