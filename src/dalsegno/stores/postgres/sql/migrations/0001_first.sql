@@ -361,3 +361,5 @@ CREATE TABLE ds_cards (
   body      text    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
+
+ALTER TABLE ds_cards ALTER COLUMN body SET STATISTICS 0;
