@@ -296,6 +296,10 @@ def test_a_table_that_erasure_does_not_know_is_noticed(url: str):
                     columns.setdefault(table, set()).add(column)
             assert columns.keys() == known
             ((number,),) = db.execute("SELECT thread FROM ds_threads").fetchall()
+            db.execute(
+                "INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at) "
+                "SELECT tenant, thread, 1, 1, 0, 1 FROM ds_threads"
+            )
             db.commit()
 
             def counted() -> dict[str, int]:

@@ -18,6 +18,8 @@ from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
@@ -78,7 +80,7 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, Erasure, Handover, Journal, Retention, Threads, Runs, Lease, Summaries)
+        for face in (Actions, Handover, Budgets, Contexts, Erasure, Journal, Retention, Threads, Runs, Lease, Summaries)
         for name in vars(face)
         if not name.startswith("_")
     }

@@ -19,10 +19,13 @@ from dalsegno.cli import (
     card,
     check,
     checkpoints,
+    context,
     demo,
     diff,
+    doctor,
     erase,
     events,
+    lint,
     retention,
     runs,
     state,
@@ -59,8 +62,11 @@ for room in (
     retention,
     actions,
     audit,
+    context,
     runs,
     worker,
+    lint,
+    doctor,
 ):
     room.register(app)
 

@@ -59,6 +59,7 @@ class Kind(StrEnum):
     ACTION = "action"
     TODO = "todo"
     DONE = "done"
+    FIELD = "field"
 
     @property
     def code(self) -> int:
@@ -102,11 +103,12 @@ _CODES = {
     Kind.ACTION: 9,
     Kind.TODO: 10,
     Kind.DONE: 11,
+    Kind.FIELD: 12,
 }
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
-DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION}
-"""Kinds that a caller may append. An edit or a deletion is read off the state, an action off its transition."""
+DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION, Kind.FIELD}
+"""Kinds that a caller may append. What the state or an action's transition tells is not written by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

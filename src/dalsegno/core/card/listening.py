@@ -38,7 +38,7 @@ _GOAL_TOKENS = 80
 _MOST = 4
 _MOST_FACTS = 12
 _HUMAN = frozenset({"user", "assistant"})
-_DEAF = frozenset({"system", "tool", "note", "edit", "delete"})
+_DEAF = frozenset({"system", "tool", "note", "edit", "delete", "field"})
 _DIRECT = {"decision": Sort.DECISION, "approval": Sort.DECISION, "todo": Sort.PROMISE, "done": Sort.DONE}
 
 

@@ -33,6 +33,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 );
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -337,6 +339,34 @@ JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c
 JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
+
+CREATE TABLE ds_manifests (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  manifest   INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  step       INTEGER NOT NULL,
+  checkpoint TEXT,
+  ns         TEXT    NOT NULL,
+  task       TEXT,
+  node       TEXT    NOT NULL,
+  body       TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_spending (
+  tenant        INTEGER NOT NULL,
+  thread        INTEGER NOT NULL,
+  run           TEXT    NOT NULL,
+  at            INTEGER NOT NULL,
+  calls         INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  steps         INTEGER NOT NULL,
+  micros        INTEGER NOT NULL,
+  nanos         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
+) WITHOUT ROWID;
 
 CREATE TABLE ds_cards (
   tenant    INTEGER NOT NULL,

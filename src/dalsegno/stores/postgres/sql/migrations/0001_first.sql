@@ -34,6 +34,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant integer NOT NULL,
   thread bigint  NOT NULL,
@@ -349,6 +351,34 @@ JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c
 JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
+
+CREATE TABLE ds_manifests (
+  thread     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  manifest   integer NOT NULL,
+  step       integer NOT NULL,
+  checkpoint text,
+  ns         text    NOT NULL,
+  task       text,
+  node       text    NOT NULL,
+  body       text    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+);
+
+CREATE TABLE ds_spending (
+  thread        bigint  NOT NULL,
+  at            bigint  NOT NULL,
+  calls         bigint  NOT NULL,
+  input_tokens  bigint  NOT NULL,
+  output_tokens bigint  NOT NULL,
+  steps         bigint  NOT NULL,
+  micros        bigint  NOT NULL,
+  nanos         bigint  NOT NULL,
+  tenant        integer NOT NULL,
+  run           text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
+);
 
 CREATE TABLE ds_cards (
   thread    bigint  NOT NULL,
