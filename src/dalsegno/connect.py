@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,12 +13,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from langchain_core.runnables import Runnable
 
 from dalsegno.contracts import Op, Step, Store, Summarizer
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
+from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
@@ -45,6 +48,7 @@ def connect(
     summarizer: Summarizer | Runnable[Any, Any] | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
+    deciders: Collection[str] = DECIDERS,
     audit_key: str | bytes | None = None,
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
@@ -61,6 +65,7 @@ def connect(
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
+        deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
         audit_key: a secret of 16 bytes or more that seals the audit, so that who has the database alone cannot add to
             it or shorten it unnoticed; the same in every process that writes to this tenant.
 
@@ -87,8 +92,16 @@ def connect(
         summarizer=writing.summarizer,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
+        deciders=_deciders(deciders),
         audit_key=_key(audit_key),
     )
+
+
+def _deciders(given: Any) -> frozenset[str]:
+    if isinstance(given, str) or not all(_is_text(one) for one in given):
+        msg = f"deciders={given!r}: give a list of roles or names, such as ['user']"
+        raise Misuse(msg)
+    return frozenset(given)
 
 
 def open_store(url: str, *, create: bool = True) -> Store:
@@ -200,6 +213,7 @@ class Dalsegno:
         summarizer: Summarizer | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
+        deciders: Collection[str] = DECIDERS,
         audit_key: bytes | None = None,
     ) -> None:
         """Take an open store; callers use `connect`."""
@@ -213,20 +227,21 @@ class Dalsegno:
         self._lock = threading.Lock()
         self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
-            store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished
+            store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished, deciders=deciders
         )
         try:
             self.scope()
         except BaseException:
             store.close()
             raise
-        self.journal = Journal(store, self.scope)
+        self.journal = Journal(store, self.scope, deciders)
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.action = self.actions.action
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
+        self.handover = Handover(store, self.scope, deciders, self.journal)
         self.context = Contexts(store, self.scope)
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)

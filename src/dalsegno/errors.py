@@ -25,6 +25,7 @@ __all__ = [
     "ApprovalRequired",
     "BlobNotFound",
     "BudgetSpent",
+    "BudgetTooSmall",
     "CheckpointNotFound",
     "Conflict",
     "ContextTooLarge",
@@ -57,6 +58,7 @@ __all__ = [
     "ThreadNotFound",
     "TranscriptError",
     "UnfinishedWarning",
+    "Ungrounded",
     "UnknownType",
 ]
 
@@ -134,6 +136,23 @@ class KeyReused(Misuse):
         self.key = key
         self.recorded = recorded
         self.given = given
+
+
+class BudgetTooSmall(Misuse):
+    """A request has no room for today's rules and the least of a card.
+
+    Attributes:
+        budget: tokens that were allowed.
+        minimum: tokens that it takes at the least.
+    """
+
+    def __init__(self, *, budget: int, minimum: int) -> None:
+        super().__init__(
+            f"budget_tokens={budget} has no room for the rules and the least of the card, which take {minimum}; allow "
+            f"{minimum} or more, or give shorter rules."
+        )
+        self.budget = budget
+        self.minimum = minimum
 
 
 class TranscriptError(Misuse):
@@ -462,6 +481,10 @@ class StateShapeError(Refused, RuntimeError):
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class Ungrounded(Refused):
+    """An entry of a card states what its evidence does not; nothing was written."""
 
 
 class UnknownType(Refused):

@@ -124,6 +124,7 @@ def live(ds: Any, thread: str, words: Words) -> None:
         {"messages": [HumanMessage(words("Input", chinese=True), id=words("MessageId"), name=words("Author"))]}, config
     )
     ds.journal.append(thread, "note", words("NoteAuthor"), {"text": words("Note")})
+    ds.handover.decide(thread, words("Decision", chinese=True), by=words("Decider"))
     ds.threads.tag(thread, words("Tag"))
     with ds.runs.lease(thread, holder=words("Holder")):
         pass

@@ -21,6 +21,7 @@ from dalsegno.faces.actions import Actions
 from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
+from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Lease, Runs
@@ -79,7 +80,7 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, Budgets, Contexts, Erasure, Journal, Retention, Threads, Runs, Lease, Summaries)
+        for face in (Actions, Handover, Budgets, Contexts, Erasure, Journal, Retention, Threads, Runs, Lease, Summaries)
         for name in vars(face)
         if not name.startswith("_")
     }

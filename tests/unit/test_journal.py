@@ -29,6 +29,8 @@ def test_codes_of_kinds_never_change() -> None:
         "approval": 7,
         "note": 8,
         "action": 9,
+        "todo": 10,
+        "done": 11,
         "field": 12,
     }
     assert [Kind.of_code(kind.code) for kind in Kind] == list(Kind)

@@ -16,6 +16,7 @@ import typer
 from dalsegno.cli import (
     actions,
     audit,
+    card,
     check,
     checkpoints,
     context,
@@ -51,6 +52,7 @@ for room in (
     transfer,
     threads,
     events,
+    card,
     checkpoints,
     state,
     diff,

@@ -57,6 +57,8 @@ class Kind(StrEnum):
     APPROVAL = "approval"
     NOTE = "note"
     ACTION = "action"
+    TODO = "todo"
+    DONE = "done"
     FIELD = "field"
 
     @property
@@ -99,6 +101,8 @@ _CODES = {
     Kind.APPROVAL: 7,
     Kind.NOTE: 8,
     Kind.ACTION: 9,
+    Kind.TODO: 10,
+    Kind.DONE: 11,
     Kind.FIELD: 12,
 }
 _KINDS = {code: kind for kind, code in _CODES.items()}

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["author_of", "text_of"]
+__all__ = ["author_of", "files_of", "text_of"]
 
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "chat": "assistant"}
 _MAX_AUTHOR = 120
@@ -112,6 +112,12 @@ def _block_text(block: Any) -> str:
             if isinstance(inner, (list, tuple)):
                 return "\n".join(filter(None, map(_block_text, inner)))
     return " ".join(("[" + _OPAQUE.get(kind, kind), *_file_name(block))) + "]"
+
+
+def files_of(content: Any) -> tuple[str, ...]:
+    """Names of the files in a message's content, each once; blocks without a name are none."""
+    blocks = [block for block in _many(content) if isinstance(block, Mapping) and str(block.get("type")) in _OPAQUE]
+    return tuple(dict.fromkeys(name for block in blocks for name in _file_name(block)))
 
 
 def _file_name(block: Mapping[str, Any]) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
-from dalsegno.contracts import Op
+from dalsegno.contracts import Op, Store
 from dalsegno.core import codec
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.journal import Event, Kind, author_of
 from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text, an_aware_time
@@ -23,6 +25,11 @@ __all__ = ["Journal"]
 
 class Journal(Face):
     """Events of threads, numbered and never rewritten."""
+
+    def __init__(self, store: Store, scope: Callable[[], Scope], deciders: Collection[str] = DECIDERS) -> None:
+        """Take the store, on whose behalf to work, and whose word decides, for the card."""
+        super().__init__(store, scope)
+        self._deciders = frozenset(deciders)
 
     def read(
         self, thread_id: str, after: int = 0, limit: int | None = None, checkpoint_id: str | None = None
@@ -75,7 +82,7 @@ class Journal(Face):
 
         Args:
             thread_id: the thread; made if there is none.
-            kind: `message`, `tool_call`, `tool_result`, `decision`, `approval` or `note`.
+            kind: `message`, `tool_call`, `tool_result`, `decision`, `approval`, `note`, `todo` or `done`.
             author: who says so.
             payload: what is said: text, or any value the state could hold.
             at: when it was said, aware; now if left out.
@@ -90,7 +97,7 @@ class Journal(Face):
         name = thread_name(thread_id)
         (seq,) = self._run(
             lambda scope: journal.append(
-                scope, name, [event], create=True, fence=None if lease is None else lease.token
+                scope, name, [event], create=True, fence=_token(lease), deciders=self._deciders
             ),
             write=True,
             key=name,
@@ -112,7 +119,7 @@ class Journal(Face):
         name = thread_name(thread_id)
         (seq,) = await self._arun(
             lambda scope: journal.append(
-                scope, name, [event], create=True, fence=None if lease is None else lease.token
+                scope, name, [event], create=True, fence=_token(lease), deciders=self._deciders
             ),
             write=True,
             key=name,

@@ -28,6 +28,7 @@ from langgraph.checkpoint.base import (
 from langgraph.pregel._loop import PregelLoop
 
 from dalsegno.contracts import Op, OpFactory, Store
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.core.summary import evicted_in
 from dalsegno.errors import Misuse
@@ -73,6 +74,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         *,
         schema: StateSchema | None = None,
         on_input_over_unfinished: OnInput = "warn",
+        deciders: Collection[str] = DECIDERS,
     ) -> None:
         """Take the store and on whose behalf to work.
 
@@ -81,8 +83,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             scope: tenant and user.
             schema: versions and migrations of the root graph's state.
             on_input_over_unfinished: what to do when a new input would discard steps that still wait.
+            deciders: roles and names whose word decides, for the card.
         """
         super().__init__()
+        self._deciders = frozenset(deciders)
         self._store = store
         self._scope = scope
         self._memo = Memo()
@@ -444,7 +448,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         heard = self._contract.heard(heard, told)
         # What a summary of the state took out is gone for room alone; nobody deleted it.
         evicted = frozenset[str]().union(*map(evicted_in, checkpoint["channel_values"].values()))
-        request = replace(request, elsewhere=standing_in(self._steps, loop, channels, place.id) | evicted)
+        elsewhere = standing_in(self._steps, loop, channels, place.id) | evicted
+        request = replace(request, elsewhere=elsewhere, deciders=self._deciders)
 
         def op() -> Op[PutDone]:
             yield from alone(scope, request.thread, place)

@@ -4,6 +4,8 @@ Rules of this module:
 
 * Before a model call, what is due is taken out of `messages` and told in `summary`; in the call itself the summary
   stands in the instructions, as a record. The state never holds it as a message.
+* With `handover`, each call shows the thread's card as it stands then, and the agent has the tools that look up its
+  original words. A card that cannot be read is a warning, and the call goes on without it.
 * Instructions and tools are counted as they were in the agent's last call, because a hook before the model does not
   see them.
 * Calls of the tools that were named as actions go through the ledger (`langgraph/tools.py`); the others pass through.
@@ -29,8 +31,10 @@ from dalsegno.core.tokens import Calibrated, request_tokens
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.compacting import Compacted, Compaction, render_summary
 from dalsegno.langgraph.compaction import removals
+from dalsegno.langgraph.handing import HasCards, ShownCard, current_thread
 from dalsegno.langgraph.options import How, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
+from dalsegno.langgraph.searching import history_tools
 from dalsegno.langgraph.surroundings import Returned, Unheld
 from dalsegno.langgraph.tools import HasActions, ToolActions
 from dalsegno.langgraph.turns import schema_of, turns_of
@@ -56,6 +60,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         ds: HasJournal | None = None,
         calibrate: bool = False,
         actions: Mapping[str, ActionPolicy] | None = None,
+        handover: bool = False,
         **how: Unpack[How],
     ) -> None:
         """Take the policy and the writer.
@@ -65,6 +70,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
             ds: an open database whose journal holds the conversation, usually the one whose checkpointer the agent has.
             calibrate: correct the token estimates by the usage that the model's answers report.
             actions: by tool name, how calls of that tool are actions; needs `ds`. Other calls pass through.
+            handover: show the thread's card to the model, and give it `search_history` and `read_events`; needs `ds`.
             how: who writes digests and how messages are counted; see `How`.
 
         Raises:
@@ -74,6 +80,13 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         check_options(ContinuityMiddleware.__init__, how)
         how = how_with(ds, how)
         self.tools = []
+        self._cards: ShownCard | None = None
+        if handover:
+            if ds is None:
+                msg = "handover needs the database with the card; give it with ds="
+                raise Misuse(msg)
+            self._cards = ShownCard(cast("HasCards", ds))
+            self.tools = history_tools(cast("HasCards", ds).journal, current_thread)
         self._ds = ds
         self._work = Compaction(policy, **how)
         self._unheld, self._returned = Unheld(ds), Returned()
@@ -124,15 +137,15 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Show the summary to the model, as a record after the instructions."""
-        shown = self._shown(request)
+        """Show summary and card to the model, as records after the instructions."""
+        shown = self._shown(request, "" if self._cards is None else self._cards.text())
         return self._learnt(shown, handler(shown))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Async face of `wrap_model_call`."""
-        shown = self._shown(request)
+        shown = self._shown(request, "" if self._cards is None else await self._cards.atext())
         return self._learnt(shown, await handler(shown))
 
     def _learnt(self, request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
@@ -174,12 +187,12 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         result: ToolMessage | Command[Any] = await self._actions.awrap(request, handler)
         return result
 
-    def _shown(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _shown(self, request: ModelRequest[Any], card: str) -> ModelRequest[Any]:
         system = request.system_message
         self._other_tokens = self._work.other_tokens(
             "" if system is None else system.text, [schema_of(tool) for tool in request.tools]
         )
-        record = self._record(request.state.get("summary"))
+        record = "\n\n".join(filter(None, (card, self._record(request.state.get("summary")))))
         if not record:
             return request
         return request.override(system_message=_with(system, record))

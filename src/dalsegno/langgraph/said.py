@@ -13,6 +13,9 @@ from dalsegno.services.arrivals import Said
 __all__ = ["has_messages", "said_of", "text_of_value"]
 
 
+_PERSONS = frozenset({"human", "HumanMessageChunk", "chat"})
+
+
 def has_messages(value: Any) -> bool:
     """Whether a channel's value is a list with messages; one of a class of its own is stored whole, without places."""
     return type(value) is list and any(isinstance(item, BaseMessage) for item in value)
@@ -34,6 +37,7 @@ def said_of(message: Any, node: str | None) -> Said | None:
         kind=Kind.of_role(role, calls=bool(calls)),
         author=author_of(role=role, name=message.name, node=node),
         text=text_of_value(message),
+        by_person=role in _PERSONS,
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalsegno.contracts import Op
+from dalsegno.core.card.listening import stirs
 from dalsegno.core.items import Place, digest_of, is_message
 from dalsegno.core.journal import Kind
 from dalsegno.core.search import signature
@@ -25,7 +26,7 @@ from dalsegno.services.lines import Known, known_messages, mark_of, spans_of
 from dalsegno.services.loading import Loaded
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["Arrived", "Moment", "Said", "event_row", "events_of", "may_be_message"]
+__all__ = ["Arrived", "Moment", "Said", "event_row", "events_of", "may_be_message", "stirred"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Said:
         author: who says it.
         text: what is searched.
         at: when it was said, in microseconds, where that is known better than by the checkpoint's time.
+        by_person: whether a person says it, who may decide something.
     """
 
     id: str | None
@@ -45,6 +47,7 @@ class Said:
     author: str
     text: str
     at: int | None = None
+    by_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,21 @@ def events_of(
             gone = Said(id_, Kind.DELETE, known[id_].author, "")
             events.append(event_row(row, moment, Kind.DELETE, gone, place))
     return events
+
+
+_CHANGES = frozenset({Kind.EDIT.code, Kind.DELETE.code})
+
+
+def stirred(events: Sequence[Mapping[str, Any]], arrived: Sequence[Arrived]) -> bool:
+    """Whether what a put brings may decide or withdraw something, or changes what was said."""
+    if any(event["kind"] in _CHANGES for event in events):
+        return True
+    places = {(event["lane"], event["pos"]) for event in events}
+    return any(
+        said is not None and said.by_person and place in places and stirs(said.text)
+        for part in arrived
+        for said, place in zip(part.said, part.places, strict=True)
+    )
 
 
 def _fresh(part: Arrived, bodies: Mapping[Place, bytes], old: Loaded) -> list[tuple[Said, Place]]:

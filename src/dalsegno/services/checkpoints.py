@@ -20,10 +20,12 @@ from typing import Any, TypeAlias
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_places, needs_of, places_of
 from dalsegno.core.split import Split
 from dalsegno.core.standing import Standing
-from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message
+from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message, stirred
+from dalsegno.services.cards import follow
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
@@ -112,6 +114,7 @@ class Put:
         waits: whether the root graph has steps to run after it; None for a subgraph's.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
+        deciders: roles and names whose word decides, for the card.
     """
 
     thread: str
@@ -128,6 +131,7 @@ class Put:
     fence: int | None
     elsewhere: AbstractSet[str] = frozenset()
     waits: bool | None = None
+    deciders: AbstractSet[str] = DECIDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     """
     place = request.place
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
+    before = row.events
     ns, head, head_id = yield from namespace(row, place.ns)
     named = [body for body in (request.frame.shape, request.graph) if body is not None]
     parent, own, found = yield from family(row, ns, place, list(map(digest_of_form, named)))
@@ -199,6 +204,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
+    if events:
+        yield from follow(row, branch, request.deciders, before=before, stirred=stirred(events, arrived))
     return PutDone(row.thread, ckpt, state)
 
 

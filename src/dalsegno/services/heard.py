@@ -11,18 +11,20 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.card.listening import stirs
 from dalsegno.core.items import POOL, Place, Plan, put_back
 from dalsegno.core.journal import Kind
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json, canonical
 from dalsegno.services.arrivals import Moment, Said, event_row
+from dalsegno.services.cards import follow
 from dalsegno.services.checkpoints import Put, PutDone, put
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import Known, known_messages, spans_of
@@ -96,7 +98,16 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
     row.pool = split.next_pool - 1
     if events:
         yield (*store_items(row, split), Step("event_add", events), save_thread(row))
+        before, stirs_it = row.events - len(events), _stirred(heard, known)
+        yield from follow(row, branch, request.deciders, before=before, stirred=stirs_it)
     return done
+
+
+def _stirred(heard: Heard, known: Mapping[str, Known]) -> bool:
+    """Whether what is heard may decide or withdraw something, or changes what was said."""
+    return bool(heard.gone) or any(
+        spoken.said.id in known or (spoken.said.by_person and stirs(spoken.said.text)) for spoken in heard.spoken
+    )
 
 
 def _words(row: ThreadRow, again: Sequence[Spoken], known: dict[str, Known]) -> Op[dict[str, bytes]]:

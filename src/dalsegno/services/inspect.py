@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Rows, Step
+from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.context.manifest import Manifest
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
@@ -183,7 +184,7 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     """
     row = yield from find_thread(scope, name)
     check = _Check(row)
-    stored = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run)
+    stored = (check.items, check.checkpoints, check.writes, check.events, check.cards, check.blobs, check.run)
     parts = (*stored, check.manifests, check.spending, check.orphans)
     for part in parts:
         try:
@@ -217,6 +218,7 @@ class _Check:
         self.refs: set[bytes] = set()
         self.numbers: dict[int, Any] = {}
         self.forms: dict[int, str] = {}
+        self.numbered: set[int] = set()
         self.branches: set[int] = {0}
         self.pointed: list[tuple[str, Place]] = []
         self.blobs_wanted: set[bytes] = set()
@@ -331,6 +333,7 @@ class _Check:
         expected = self.row.wiped + 1
         for seq, kind, _author, _at, branch, ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
             self.verdict.events += 1
+            self.numbered.add(seq)
             place = f"event #{seq}"
             if seq != expected:
                 self.find("gap", place, f"#{expected}", f"#{seq}")
@@ -350,6 +353,23 @@ class _Check:
                 self.find("digest", place, f"mark {told}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+
+    def cards(self) -> Op[None]:
+        for branch, cursor, _version, _forgotten, _at, body in (yield Step("cards_all", self.row.key)):
+            place = f"card of branch {branch}"
+            if branch not in self.branches:
+                self.find("dangling", place, f"branch {branch}", "nothing")
+            if cursor > self.row.events:
+                self.find("counter", place, f"a cursor up to {self.row.events}", cursor)
+            try:
+                findings = findings_from_json(orjson.loads(body)["findings"])
+            except _BROKEN as error:
+                self.find("json", place, "findings", f"{type(error).__name__}: {error}")
+                continue
+            named = {one.number for one in findings} | {number for one in findings for number, _ in one.backing}
+            lacking = sorted(named - self.numbered)
+            if lacking:
+                self.find("dangling", place, "evidence that is there", f"no event #{lacking[0]}")
 
     def _when(self, place: str, branch: int, ckpt: int | None) -> None:
         """An event is of its checkpoint's branch, if that is there still."""

@@ -10,7 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
+from dalsegno.core.card.listening import DECIDERS, stirs
 from dalsegno.core.items import POOL, Plan, lift, put_back
 from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, text_of_tree
 from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Misuse, StateShapeError, UnknownType
+from dalsegno.services.cards import follow
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
@@ -34,11 +36,12 @@ from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
-__all__ = ["NewEvent", "append", "read", "search", "write"]
+__all__ = ["NewEvent", "append", "events", "read", "search", "write"]
 
 _ALL = 2**62
 _CANDIDATES = 400
 _SLOTS = 8
+_DECIDING = frozenset({Kind.DECISION, Kind.APPROVAL, Kind.TODO, Kind.DONE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ def read(
         "events_page",
         {**row.key, "spans": _spans_text(spans), "after": after, "limit": _ALL if limit is None else limit},
     )
-    return (yield from _events(row, rows, describe))
+    return (yield from events(row, rows, describe))
 
 
 @sound
@@ -90,19 +93,27 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
     spans = yield from _lineage(row, None)
     codes = list(wanted.required[:_SLOTS])
     found = yield from _candidates(row, spans, codes)
-    ranked = _ranked((yield from _events(row, found, describe)), wanted)
+    ranked = _ranked((yield from events(row, found, describe)), wanted)
     if not ranked and len(wanted.partial) > 1:
         seen: dict[int, tuple[Any, ...]] = {}
         for code in wanted.partial[:_SLOTS]:
             for candidate in (yield from _candidates(row, spans, [code])):
                 seen[candidate[0]] = candidate
-        ranked = _ranked((yield from _events(row, sorted(seen.values(), reverse=True), describe)), wanted)
+        ranked = _ranked((yield from events(row, sorted(seen.values(), reverse=True), describe)), wanted)
     return ranked[:limit]
 
 
 @sound
-def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool, fence: int | None) -> Op[list[int]]:
-    """Write events at the head of the moment, all or none.
+def append(
+    scope: Scope,
+    name: str,
+    events: Sequence[NewEvent],
+    *,
+    create: bool,
+    fence: int | None,
+    deciders: Collection[str] = DECIDERS,
+) -> Op[list[int]]:
+    """Write events at the head of the moment, all or none; the card of the lineage goes on with them.
 
     Returns:
         Their numbers.
@@ -116,7 +127,12 @@ def append(scope: Scope, name: str, events: Sequence[NewEvent], *, create: bool,
         msg = f"events of kind {wrong[0]!r} come from the state; write one of {', '.join(sorted(DIRECT))}"
         raise Misuse(msg)
     row = yield from lock_thread(scope, name, create=create, fence=fence)
-    return (yield from write(row, events))
+    before = row.events
+    numbers = yield from write(row, events)
+    branch, _ = yield from _head(row)
+    stirred = any(event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text)) for event in events)
+    yield from follow(row, branch, deciders, before=before, stirred=stirred)
+    return numbers
 
 
 def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
@@ -187,16 +203,17 @@ def _ranked(events: Sequence[Event], wanted: Query) -> list[Event]:
     return [event for score, event in sorted(scored, key=lambda pair: (-pair[0], -pair[1].seq)) if score > 0]
 
 
-def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[[Any], str]) -> Op[list[Event]]:
+def events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[[Any], str]) -> Op[list[Event]]:
+    """Events from their rows, as `events_page` gives them."""
     trees = {columns[0]: orjson.loads(columns[8]) for columns in rows if columns[8] is not None}
     loaded: Loaded = yield from load(row.tenant, row.thread, trees.values())
-    events = []
+    found = []
     for seq, kind_code, author, at, branch, _ckpt, id_, frame, _body, _lane, _pos in rows:
         kind = Kind.of_code(kind_code)
         payload, text = None, ""
         if kind is not Kind.DELETE and seq in trees:
             payload, text = _payload(put_back(trees[seq], loaded.trees, loaded.blobs), describe)
-        events.append(
+        found.append(
             Event(
                 seq=seq,
                 author=author,
@@ -208,7 +225,7 @@ def _events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[
                 branch=branch,
             )
         )
-    return events
+    return found
 
 
 def _payload(tree: Json, describe: Callable[[Any], str]) -> tuple[Any, str]:

@@ -22,7 +22,7 @@ from dalsegno.core.facts.kinds import Kind
 from dalsegno.core.facts.reading import Reading
 from dalsegno.core.facts.words import words
 
-__all__ = ["LISTENED", "speech"]
+__all__ = ["LISTENED", "sentences", "speech"]
 
 _Found = tuple[int, int, Kind, str]
 
@@ -143,7 +143,7 @@ def speech(reading: Reading) -> Iterator[_Found]:
     """Commitments and approvals of a text, as start, end, kind and value; one of each kind in a sentence."""
     triggers = sorted({start for start, word in reading.words if word in LISTENED} | set(_han_triggers(reading)))
     place = 0
-    for start, end in _sentences(reading.low):
+    for start, end in sentences(reading.low):
         first = place
         while place < len(triggers) and triggers[place] < end:
             place += 1
@@ -161,7 +161,7 @@ _HAN_TRIGGER = re.compile(
 )
 
 
-def _sentences(low: str) -> Iterator[tuple[int, int]]:
+def sentences(low: str) -> Iterator[tuple[int, int]]:
     """Sentences without blanks and markers of a list at their start; long ones cut at a comma."""
     start = 0
     for found in _SENTENCE_END.finditer(low):

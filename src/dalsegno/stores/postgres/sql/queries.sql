@@ -518,6 +518,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -684,6 +685,9 @@ FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
 SELECT 'ds_spending', count(*), coalesce(sum(octet_length(run)), 0)
 FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_cards', count(*), coalesce(sum(octet_length((body)::text)), 0)
+FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
@@ -874,3 +878,103 @@ ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
 SELECT count(*) FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: cards_of
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND branch IN (SELECT x::int FROM jsonb_array_elements_text(%(branches)s::jsonb) x);
+
+-- name: card_save
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+VALUES (%(tenant)s, %(thread)s, %(branch)s, %(cursor)s, %(version)s, %(forgotten)s, %(at)s, %(body)s)
+ON CONFLICT (tenant, thread, branch) DO UPDATE SET
+  cursor = excluded.cursor, version = excluded.version, forgotten = excluded.forgotten, at = excluded.at,
+  body = excluded.body;
+
+-- name: cards_all
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
+
+-- name: wipe_cards
+DELETE FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_cards
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+SELECT tenant, %(to)s, branch, cursor, version, forgotten, at, body
+FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: events_counted
+SELECT count(*) FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq > %(after)s;
+
+-- name: events_numbers
+SELECT seq FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq > %(after)s ORDER BY seq;
+
+-- name: events_begin
+SELECT min(seq) FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND branch IN (SELECT x::int FROM jsonb_array_elements_text(%(branches)s::jsonb) x);
+
+-- name: actions_latest
+SELECT key, name, kind, recipient, arguments, state, attempts, lease_until, approval, error, created_at, updated_at,
+       ended_at
+FROM ds_actions
+WHERE tenant = %(tenant)s AND thread = %(thread)s
+ORDER BY CASE WHEN state IN ('succeeded', 'failed') THEN 1 ELSE 0 END, updated_at DESC, key
+LIMIT %(limit)s;
+
+-- name: actions_counted
+SELECT state, count(*) FROM ds_actions WHERE tenant = %(tenant)s AND thread = %(thread)s GROUP BY state;
+
+-- name: events_counted_in
+SELECT count(*) FROM ds_events e
+JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+ AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s;
+
+-- What stands in OFFSET 0 is looked up by its whole key, row by row, also while the planner knows nothing of the tables.
+-- name: events_after
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq > %(after)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+ORDER BY e.seq;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq <= %(before)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq DESC
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+ORDER BY e.seq DESC;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos
+FROM (SELECT DISTINCT part::int AS seq FROM jsonb_array_elements_text(%(numbers)s::jsonb) p (part)) n
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq = n.seq
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  OFFSET 0
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
+) c ON true
+ORDER BY e.seq;

@@ -497,6 +497,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -662,6 +663,9 @@ FROM ds_manifests WHERE tenant = :tenant AND thread = :thread
 UNION ALL
 SELECT 'ds_spending', count(*), coalesce(sum(length(CAST(run AS BLOB))), 0)
 FROM ds_spending WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_cards', count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)
+FROM ds_cards WHERE tenant = :tenant AND thread = :thread
 UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
@@ -852,3 +856,79 @@ ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
 SELECT count(*) FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;
+
+-- name: cards_of
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = :tenant AND thread = :thread AND branch IN (SELECT value FROM json_each(:branches));
+
+-- name: card_save
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+VALUES (:tenant, :thread, :branch, :cursor, :version, :forgotten, :at, :body)
+ON CONFLICT (tenant, thread, branch) DO UPDATE SET
+  cursor = excluded.cursor, version = excluded.version, forgotten = excluded.forgotten, at = excluded.at,
+  body = excluded.body;
+
+-- name: cards_all
+SELECT branch, cursor, version, forgotten, at, body FROM ds_cards
+WHERE tenant = :tenant AND thread = :thread ORDER BY branch;
+
+-- name: wipe_cards
+DELETE FROM ds_cards WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_cards
+INSERT INTO ds_cards (tenant, thread, branch, cursor, version, forgotten, at, body)
+SELECT tenant, :to, branch, cursor, version, forgotten, at, body
+FROM ds_cards WHERE tenant = :tenant AND thread = :thread;
+
+-- name: events_counted
+SELECT count(*) FROM ds_events WHERE tenant = :tenant AND thread = :thread AND seq > :after;
+
+-- name: events_numbers
+SELECT seq FROM ds_events WHERE tenant = :tenant AND thread = :thread AND seq > :after ORDER BY seq;
+
+-- name: events_begin
+SELECT min(seq) FROM ds_events WHERE tenant = :tenant AND thread = :thread AND branch IN (SELECT value FROM json_each(:branches));
+
+-- name: actions_latest
+SELECT key, name, kind, recipient, arguments, state, attempts, lease_until, approval, error, created_at, updated_at,
+       ended_at
+FROM ds_actions
+WHERE tenant = :tenant AND thread = :thread
+ORDER BY CASE WHEN state IN ('succeeded', 'failed') THEN 1 ELSE 0 END, updated_at DESC, key
+LIMIT :limit;
+
+-- name: actions_counted
+SELECT state, count(*) FROM ds_actions WHERE tenant = :tenant AND thread = :thread GROUP BY state;
+
+-- name: events_counted_in
+SELECT count(*) FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after;
+
+-- name: events_after
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq > :after
+ORDER BY e.seq
+LIMIT :limit;
+
+-- name: events_last
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq <= :before
+ORDER BY e.seq DESC
+LIMIT :limit;
+
+-- name: events_numbered
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
+JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+ AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
+ORDER BY e.seq;

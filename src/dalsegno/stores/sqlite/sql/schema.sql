@@ -367,3 +367,15 @@ CREATE TABLE ds_spending (
   nanos         INTEGER NOT NULL,
   PRIMARY KEY (tenant, thread, run)
 ) WITHOUT ROWID;
+
+CREATE TABLE ds_cards (
+  tenant    INTEGER NOT NULL,
+  thread    INTEGER NOT NULL,
+  branch    INTEGER NOT NULL,
+  cursor    INTEGER NOT NULL,
+  version   INTEGER NOT NULL,
+  forgotten INTEGER NOT NULL,
+  at        INTEGER NOT NULL,
+  body      TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, branch)
+);

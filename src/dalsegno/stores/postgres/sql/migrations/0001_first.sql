@@ -383,3 +383,17 @@ CREATE TABLE ds_spending (
 ALTER TABLE ds_manifests ALTER COLUMN checkpoint SET STATISTICS 0, ALTER COLUMN ns SET STATISTICS 0,
   ALTER COLUMN task SET STATISTICS 0, ALTER COLUMN node SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_spending ALTER COLUMN run SET STATISTICS 0;
+
+CREATE TABLE ds_cards (
+  thread    bigint  NOT NULL,
+  at        bigint  NOT NULL,
+  tenant    integer NOT NULL,
+  branch    integer NOT NULL,
+  cursor    integer NOT NULL,
+  version   integer NOT NULL,
+  forgotten integer NOT NULL,
+  body      text    NOT NULL,
+  PRIMARY KEY (tenant, thread, branch)
+);
+
+ALTER TABLE ds_cards ALTER COLUMN body SET STATISTICS 0;

@@ -1,0 +1,174 @@
+"""How a card goes along with its conversation.
+
+Rules of this module:
+
+* A card goes on from its cursor: events before it are passed over, so taking events in twice changes nothing.
+* An edited or deleted message takes its findings out first; then the new wording is heard, where the message stood.
+  The card is the same as if the message had always read so, except that the history says what stood there.
+* What is kept is bounded, whatever the length of the conversation: of each sort the newest stay. What had to make room
+  is counted; the journal has it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dalsegno.core.card.entries import Card
+from dalsegno.core.card.findings import Finding, Sort, Told
+from dalsegno.core.card.listening import DECIDERS, listen
+from dalsegno.core.card.standing import standing
+
+__all__ = ["Notes", "advance", "card_of", "hear", "withdraw"]
+
+_ROOM = {
+    Sort.GOAL: 8,
+    Sort.DECISION: 60,
+    Sort.PROPOSAL: 16,
+    Sort.OFFER: 8,
+    Sort.WITHDRAWAL: 24,
+    Sort.PROMISE: 40,
+    Sort.DONE: 24,
+    Sort.CONSTRAINT: 40,
+    Sort.FACT: 60,
+    Sort.FILE: 40,
+    Sort.ACTION: 60,
+}
+_OPENINGS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """What a card is made of.
+
+    Attributes:
+        findings: what was heard, in any order.
+        cursor: the last event taken in.
+        forgotten: how many findings had to make room.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    cursor: int = 0
+    forgotten: int = 0
+
+
+def hear(notes: Notes, events: Iterable[Told], deciders: Collection[str] = DECIDERS) -> Notes:
+    """Take events in, in order of their numbers; those up to the cursor are passed over."""
+    findings = list(notes.findings)
+    cursor = notes.cursor
+    for told in sorted(events, key=lambda one: one.number):
+        if told.number <= cursor:
+            continue
+        cursor = told.number
+        if told.edited or told.gone:
+            findings = [_voided(one, told) if _said_there(one, told) else one for one in findings]
+        findings += listen(told, deciders, opening=_opening(findings, told))
+    kept = _tidy(findings)
+    return Notes(findings=kept, cursor=cursor, forgotten=notes.forgotten + len(findings) - len(kept))
+
+
+def _said_there(one: Finding, told: Told) -> bool:
+    """Whether a finding rests on the message that an event edits or deletes."""
+    if one.void_by or one.number == told.number:
+        return False
+    words = {told.stands_at, *told.earlier} - {told.number}
+    if any(number in words for number, _ in one.backing):
+        return True
+    if told.message and one.message:
+        return told.message == one.message
+    return one.place == told.stands_at
+
+
+def _voided(one: Finding, told: Told) -> Finding:
+    return replace(one, void_by=told.number, void_branch=told.branch, void_ckpt=told.ckpt)
+
+
+def _opening(findings: Sequence[Finding], told: Told) -> bool:
+    openings = [one for one in findings if one.sort is Sort.GOAL and one.matter == "opening" and not one.void_by]
+    return sum(1 for one in openings if one.place < told.stands_at) < _OPENINGS
+
+
+def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The newest of each sort; the first goals stay, and of facts with one subject the last two."""
+    ordered = sorted(findings, key=lambda one: one.order)
+    seen: Counter[Sort] = Counter()
+    subjects: Counter[tuple[str, str]] = Counter()
+    kept: list[Finding] = []
+    for one in reversed(ordered):
+        if one.sort is Sort.FACT:
+            subjects[one.subject, one.kind] += 1
+            if subjects[one.subject, one.kind] > 2:  # noqa: PLR2004 - the value and the one before it
+                continue
+        if one.sort is Sort.GOAL and one.matter == "opening":
+            kept.append(one)
+            continue
+        seen[one.sort] += 1
+        if seen[one.sort] <= _ROOM[one.sort]:
+            kept.append(one)
+    return tuple(reversed(kept))
+
+
+def card_of(notes: Notes, version: int = 0) -> Card:
+    """The card that some notes make."""
+    found = standing(notes.findings)
+    return Card(
+        goal=found.goal,
+        decisions=found.decisions,
+        pending=found.pending,
+        artifacts=found.artifacts,
+        facts=found.facts,
+        constraints=found.constraints,
+        proposals=found.proposals,
+        history=found.history,
+        last_event_id=notes.cursor,
+        version=version,
+        findings=notes.findings,
+        forgotten=notes.forgotten,
+    )
+
+
+def advance(card: Card, events: Iterable[Told], deciders: Collection[str] = DECIDERS) -> Card:
+    """A card with new events taken in.
+
+    Args:
+        card: how things stood.
+        events: in any order; those up to the card's cursor are passed over.
+        deciders: roles and names that may decide.
+
+    Returns:
+        A new card; the same whether the events come at once, one by one or twice.
+    """
+    notes = Notes(findings=card.findings, cursor=card.last_event_id, forgotten=card.forgotten)
+    heard = hear(notes, events, deciders)
+    return card if heard.cursor == notes.cursor else _kept(card, card_of(heard, card.version + 1))
+
+
+def withdraw(card: Card, numbers: Collection[int], by: int = 0) -> Card:
+    """A card without what rests on events that were changed.
+
+    Args:
+        card: how things stood.
+        numbers: of the events whose words no longer hold.
+        by: number of the event that changed them; the cursor where it is left out.
+
+    Returns:
+        A new card. Entries that rest on nothing else are in its history as stale; the others are made again from the
+        evidence that is left.
+    """
+    gone = frozenset(numbers)
+    changed = tuple(
+        replace(one, void_by=by or max(card.last_event_id, 1))
+        if not one.void_by and (one.number in gone or one.place in gone or any(at in gone for at, _ in one.backing))
+        else one
+        for one in card.findings
+    )
+    if changed == card.findings:
+        return card
+    notes = Notes(findings=changed, cursor=card.last_event_id, forgotten=card.forgotten)
+    return _kept(card, card_of(notes, card.version + 1))
+
+
+def _kept(old: Card, new: Card) -> Card:
+    """What comes from the ledger and the state goes along as it was."""
+    return replace(new, actions=old.actions, elsewhere=old.elsewhere)

@@ -1,0 +1,325 @@
+"""Words that decide, suggest, withdraw, demand and set a goal, in English and Chinese.
+
+Rules of this module:
+
+* Patterns look at a sentence in lower case, folded, with foreign words already taken out (`own_words`).
+* Deciding needs the speaker's own will, here and now: `let's go with B`, `就按方案B`. A wish, a guess, a question, a
+  condition, a report of what others want decide nothing, whatever words they use.
+* Of two readings the weaker is taken: who goes on may ask once more, but must not act on what nobody decided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+__all__ = [
+    "ACCEPTS",
+    "ASKED",
+    "ASKS",
+    "CHOOSES",
+    "CONDITIONS",
+    "DEMANDS",
+    "DENIES",
+    "FINISHES",
+    "GOALS",
+    "GREETING",
+    "HEDGES",
+    "INQUIRES",
+    "INSTEAD",
+    "NOT_DEMANDS",
+    "OWN_REPORT",
+    "REFERS",
+    "REPORTS",
+    "SUGGESTS",
+    "WHICH",
+    "WILLING",
+    "WITHDRAWS",
+    "WITHDRAWS_BARE",
+    "Phrase",
+]
+
+
+class Phrase:
+    """A pattern whose Chinese alternatives are tried only on texts that have more than ASCII in them."""
+
+    __slots__ = ("_all", "_ascii", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._all = re.compile(pattern)
+        self._ascii = re.compile("|".join(part for part in _alternatives(pattern) if part.isascii()) or "(?!)")
+
+    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The first place where it stands."""
+        return (self._ascii if text.isascii() else self._all).search(text, start)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Whether a text begins with it."""
+        return (self._ascii if text.isascii() else self._all).match(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Every place where it stands."""
+        return (self._ascii if text.isascii() else self._all).finditer(text)
+
+    def sub(self, by: str | Callable[[re.Match[str]], str], text: str) -> str:
+        """The text with something else in its places."""
+        return (self._ascii if text.isascii() else self._all).sub(by, text)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """The alternatives of a pattern that stand in no group and no set."""
+    depth, start, at = 0, 0, 0
+    in_set = False
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 1
+        elif in_set:
+            in_set = character != "]"
+        elif character == "[":
+            in_set = True
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        elif character == "|" and depth == 0:
+            yield pattern[start:at]
+            start = at + 1
+        at += 1
+    yield pattern[start:]
+
+
+# --- deciding ---------------------------------------------------------------------------------------
+
+CHOOSES = Phrase(
+    r"\blet's\s(?:just\s|then\s|please\s)?(?:go\s(?:with|for|ahead)|use|do|take(?!\scare|\syour|\sa\slook)"
+    r"|stick\s(?:with|to)|keep|proceed"
+    r"|book|make\sit|choose|pick|"
+    r"adopt|launch|ship|stay\swith|settle\son|switch\sto|move\s(?:it\s)?to|change|start\swith|schedule|meet)\b"
+    r"|\b(?:i|we)(?:'ll|\swill|'d\slike\sto|\swould\slike\sto|\swant\sto|'re\sgoing\sto|'m\sgoing\sto"
+    r"|\sare\sgoing\sto|\sam\sgoing\sto)\s(?:just\s|rather\s)?"
+    r"(?:go\s(?:with|for|ahead)|take(?!\scare|\syour|\sa\slook)|choose|pick|opt\sfor|stick\swith|proceed"
+    r"|settle\son|use|adopt)\b"
+    r"|\b(?:please|just|then|ok(?:ay)?,?|yes,?|so|and)\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick"
+    r"|take(?!\scare|\syour|\sa\slook)|stick\swith|opt\sfor)\b"
+    r"|[,;:]\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick|take(?!\scare|\syour|\sa\slook)|stick\swith"
+    r"|opt\sfor)\b"
+    r"|^[\s\"'*-]*(?:go\s(?:with|ahead)|proceed|choose|pick|use|take(?!\scare|\syour|\sa\slook)|stick\swith"
+    r"|switch\sto|make\sit"
+    r"|change\s(?:it|that|the)|move\sit)\b"
+    r"|\b(?:i|we)(?:'ve|\shave)?\s(?:now\s|finally\s|already\s)?(?:decided|chosen|chose|settled|picked|selected"
+    r"|agreed)\b"
+    r"|\b(?:i|we)\s(?:choose|pick|select|approve|confirm|accept|hereby\sdecide)\b"
+    r"|\bit's\s(?:decided|settled|final|a\sdeal)\b|\bthat's\s(?:decided|settled|final|my\sdecision|our\sdecision)\b"
+    r"|\b(?:final\s)?decision\s?(?::|is\s)|^decided\s?:|\bfinal\sanswer\b"
+    r"|\b(?:we're|we\sare|i'm|i\sam)\s(?:going|sticking|proceeding)\s(?:with|ahead)\b"
+    r"|\b(?:option|plan)\s[a-h1-9]\s(?:it\sis|then|please)\b|\b[a-h]\sit\sis\b"
+    r"|\bi\s(?:prefer|want)\s(?:option|plan|proposal)\s[a-h1-9]\b"
+    r"|(?<!怎么)(?<!如何)(?:就|那就|还是)(?:先)?(?:按照?|选择?|采?用|定|走|照|换成?|改成?|这么|这样|以)(?!是|说"
+    r"|像|看|算|能|会|不|了吗)"
+    r"|(?:定了|定下来|敲定|拍板|说好了|一言为定|成交|就它了|就这个了?|就这些了?)"
+    r"|(?:我们?|咱们?|最终|最后|已经?|正式|会议)?(?<!未)(?<!没)决定(?!权|性|因素|书|于|是否|不了)"
+    r"|(?:最终|统一|正式|确定)(?:采?用|选择?|定(?:为|在)|为|按)"
+    r"|(?<!不)(?<!先别)(?:采用|选定|选择)(?=方案|第|[a-h1-9一二三甲乙丙])"
+    r"|(?:^|[，,。；;：:\s])(?:请)?(?:按照?|照)(?:你|您|上次|刚才|之前|第|方案|这个|原|这份|昨天"
+    r"|[a-h])[^，。！？；\n]{0,16}(?:来|做|办|执行|走|推进|继续|定|实施|落实|安排|发布)"
+    r"|(?:^|[，,。；;：:\s])(?:请|把[^，。！？；\n]{1,14}|[^，。！？；\n]{0,8})(?:改成|改为|改到|改用|换成|换为"
+    r"|调整为|调整到|调整成|推迟到|提前到)(?=\S)"
+    r"|(?:^|[，,。；;\s])(?:我)?(?:选|要)\s?[a-h1-9](?![a-z0-9])"
+)
+"""An own choice, with or without what is chosen."""
+
+ACCEPTS = Phrase(
+    r"^[\s\"'*@-]*(?:yes|yeah|yep|yup|sure|ok|okay|fine|agreed|approved|confirmed|deal|absolutely"
+    r"|sounds\s(?:good|great|perfect|fine)|"
+    r"that\sworks|works\sfor\sme|looks\sgood|lgtm|correct|exactly|please\sdo|do\sit|that's\s(?:fine|good|right"
+    r"|correct|perfect|great|ok))\b"
+    r"|^[\s*]*(?:好的?|行|可以|没问题|没意见|同意|赞同|赞成|支持|通过|批准|确认|对|是的|没错|ok|就这样|就这么办"
+    r"|成|中|要得)(?=[，,。.！!\s啊呀吧了的]|$|，|，?就)"
+)
+"""An assent at the start of a sentence; it decides what was asked."""
+
+DENIES = Phrase(
+    r"\b(?:not|n't|never|cannot|no\slonger|haven't|hasn't|without)\b|n't\b"
+    r"|(?<![要么])(?:不(?!超|低|高|少于|多于|得不|错|然|过(?=[，,])|仅|用说|好意思)|没(?!问题|意见|错|关系)|未"
+    r"|别(?!的|人|名)|无法|尚|拒绝|反对|暂缓|勿)"
+)
+"""A denial somewhere before the deciding words."""
+
+CONDITIONS = Phrase(
+    r"\b(?:if|unless|once|when|until|as\slong\sas|assuming|provided|in\scase|whether|depending|otherwise"
+    r"|subject\sto|suppose|supposing)\b"
+    r"|如果|假如|假设|要是|若(?!干)|倘若|万一|一旦|除非|的话|(?:等|待)[^，。]{1,14}(?:后|再|之后|了再)|取决于"
+    r"|看情况|前提是|只要|视[^，。]{1,8}而定"
+)
+HEDGES = Phrase(
+    r"\b(?:maybe|perhaps|possibly|probably|might|could|would|may|i\sthink|i\sguess|i\sfeel|i\sbelieve"
+    r"|i'm\s(?:not\ssure|thinking|leaning|considering|inclined)|i\sam\s(?:not\ssure|thinking|leaning|considering"
+    r"|inclined)|"
+    r"leaning|tempted|considering|wondering|not\ssure|unsure|in\stheory|ideally|hypothetically|for\sexample|e\.g"
+    r"|let\sme\sthink|what\sif|or\sshould|thinking\s(?:about|of))\b"
+    r"|也许|或许|可能|大概|似乎|好像|估计|应该是|倾向|不确定|没想好|考虑|想想|再看|看看|感觉|觉得|比如|例如|假设"
+    r"|理论上|暂定|初步|是不是|要不|不如|或者"
+)
+WILLING = Phrase(
+    r"\b(?:i'd|i\swould|we'd|we\swould)\s(?:like|love|prefer)\b|\bif\syou\s(?:can|could|please|don't\smind)\b"
+)
+"""`I would like to …` has a hedge's word and is none."""
+REPORTS = Phrase(
+    r"\b(?:he|she|they|it|someone|the\s(?:email|mail|document|doc|report|article|policy|contract|memo|minutes"
+    r"|note|vendor|supplier|client|customer|boss|manager|website|agent)|"
+    r"(?!(?:i|we|you|only|just|really|also|do|don't|not|to|would|still|and|or)\b)[a-z]+)\s(?:says?|said|states?"
+    r"|stated|thinks?|thought|wants?|wanted|suggests?|suggested|proposes?|proposed|told|writes?|wrote|asks?"
+    r"|asked|mentions?|mentioned|claims?|claimed)\b"
+    r"|\baccording\sto\b|\bquote\b"
+    r"|(?:他|她|他们|对方|客户|老板|领导|经理|同事|供应商|甲方|乙方|邮件|文档|文件|纪要|报告|文章|合同|网上|有人"
+    r"|别人|官网)[^，。！？；\n]{0,8}?(?:说|写|提到|要求|认为|觉得|想|建议|希望|表示|问)"
+    r"|(?:据|听)[^，。]{0,6}(?:说|称)|上面写|里面写|写着|提到"
+)
+OWN_REPORT = Phrase(
+    r"\b(?:i|we|you)\s(?:says?|said|thinks?|thought|wants?|wanted|suggests?|suggested|proposes?|proposed|told"
+    r"|mentions?|mentioned|asked)\b"
+)
+"""`as you suggested`, `like I said` report nobody else."""
+ASKED = Phrase(
+    r"\?[\"')*_\s]*$|[?？][\"'”」』）)*_\s]*$|(?:吗|呢|么|没有|不)[。.!！\s]*$"
+    r"|^[\s\"'*-]*(?:should|shall|must|can|could|would|do|does|did|is|are|was|what|which|who|why|how|when|where"
+    r"|may|have\syou|will\syou)\b[^.!]*$"
+    r"|(?:是否|是不是|要不要|能不能|可不可以|行不行|好不好|该不该|哪个|哪一|什么|怎么|多少|为什么|谁)(?!都)"
+)
+INSTEAD = Phrase(
+    r"\binstead\b|\brather\sthan\b|\bno\slonger\b|\bchange\b|\bchanged\b|\bswitch\b|\bactually\b"
+    r"|\bon\ssecond\sthought\b|\bafter\sall\b|\bscratch\sthat\b|\bmake\sit\b"
+    r"|改[成为用到选]|换成|换为|还是(?:用|选|按|走|定|要)|不[用要选按走][^，。]{1,12}[，,]|更正|调整[为到成]"
+    r"|推翻|重新(?:定|选)"
+)
+REFERS = Phrase(
+    r"\bas\s(?:you|we|i)\s(?:proposed|suggested|said|described|discussed|agreed|outlined|recommended|planned)\b"
+    r"|\b(?:this|that|these|those)\s[a-z]|\b(?:your|that|this)\s(?:plan|proposal|suggestion|option"
+    r"|recommendation|approach|one|idea)\b|\b(?:do"
+    r"|go\swith|go\sfor|use|take(?!\scare|\syour|\sa\slook)|proceed\swith)\s(?:that|it|this)\b"
+    r"|(?:你|您)(?:刚才|上面|前面|之前)?(?:说|提|建议|推荐)的|(?:上次|刚才|前面|之前|上面)(?:说|定|提|讨论)的"
+    r"|这个方案|该方案|这么定|这么办|这样(?:定|办|做)|就它|就这个|此方案"
+)
+"""A decision that says where to find what it decides."""
+
+# --- suggesting and asking --------------------------------------------------------------------------
+
+SUGGESTS = Phrase(
+    r"\b(?:i(?:'d|\swould)?\s(?:suggest|recommend|propose|advise)|we\s(?:suggest|recommend|propose)"
+    r"|my\s(?:suggestion|recommendation|proposal)\sis|how\sabout|what\sabout|why\sdon't\swe|"
+    r"we\scould|you\scould|we\smight|you\smight|we\sshould|you\sshould|i\sthink\swe|perhaps\swe|maybe\swe"
+    r"|consider\s(?:using|going|option|plan)|"
+    r"one\soption|another\soption|it\smight\sbe|it\swould\sbe\sbetter|i'm\sleaning|i\sam\sleaning|i\slean"
+    r"|should\swe|shall\swe|could\swe|what\sif\swe)\b"
+    r"|建议|提议|推荐|可以考虑|不妨|要不(?!要)|不如|我觉得(?:可以|应该|还是|用|选|方案)|倾向于?|考虑一下"
+    r"|是否可以|能不能|可不可以|最好(?:是|用|选|能)?"
+)
+ASKS = Phrase(
+    r"\b(?:would\syou\slike|shall\si|shall\swe|should\si|should\swe|do\syou\swant|may\si|can\si\s(?:go|proceed"
+    r"|book)|please\sconfirm|could\syou\s(?:please\s)?confirm|"
+    r"is\s(?:that|this)\s(?:ok|okay|correct|right|fine|acceptable|alright)|does\s(?:that|this)\s(?:work|sound"
+    r"|look)|do\si\shave\syour|are\syou\s(?:ok|okay|happy|fine)|"
+    r"which\s(?:one|option|of|plan)|let\sme\sknow\s(?:which|if\syou|whether)|would\sthat\s(?:work|be)"
+    r"|do\syou\s(?:agree|approve|confirm|wish)|reply\syes|\(yes/no\)|\"yes\"|if\syou(?:'d"
+    r"|\swould)\slike\sto\sproceed)\b"
+    r"|是否|要不要|可以吗|好吗|行吗|对吗|确认(?:一下|吗|后)|请确认|需要我|您看|你看|哪个|哪一|怎么样|如何[？?]"
+    r"|同意吗|可行吗|选哪|是不是"
+)
+
+INQUIRES = Phrase(
+    r"\b(?:provide|your\s(?:user|reservation|order|account|booking|customer|phone|full|first|last"
+    r"|e-?mail)\s?(?:id|number|name|address|details)?|when\syou(?:'re|\sare|\shave)|take\syour\stime"
+    r"|could\syou\stell\sme)\b"
+    r"|请提供|提供一下|请告诉|请问您的|请输入"
+)
+"""Questions for something to know, which no assent answers."""
+WHICH = Phrase(r"\b(?:which|what|who|when|where|how)\b|哪|什么|多少|怎么|如何|几")
+
+# --- withdrawing ------------------------------------------------------------------------------------
+
+WITHDRAWS = Phrase(
+    r"\b(?:forget|drop|scrap|scratch|undo|revert|abandon|withdraw|retract)\s(?:about\s)?(?:that|it|this|the|my"
+    r"|our|option|plan|what|all)\b"
+    r"|\b(?:cancel|skip)\s(?:that|it|this|option|plan|the\s(?:plan|idea|decision|option))\b"
+    r"|\blet's\s(?:not|no\slonger|hold\soff|drop|scrap|abandon|cancel|pause|postpone|put\s(?:that|it)\son\shold)\b"
+    r"|\b(?:we|i)(?:'ll|\swill|'d\slike\sto|\swould\slike\sto|\swant\sto|\sshould)?\s(?:rather\s)?(?:not\s(?:go"
+    r"|do|proceed|use|take(?!\scare|\syour|\sa\slook)|book|send)|no\slonger\swant|hold\soff|drop\s(?:that|it)"
+    r"|put\s(?:that|it)\son\shold)\b"
+    r"|\b(?:don't|do\snot)\s(?:go\s(?:with|ahead)|proceed|do\s(?:that|it)|book|send|use\s(?:option|plan|that))\b"
+    r"|\bnever\s?mind\b|\b(?:hold|wait)\s(?:off|on)\b|\bi(?:'ve|\shave)?\schanged?\smy\smind\b"
+    r"|\bon\ssecond\sthought\b|\bno\slonger\s(?:want|need)\b|\bnot\sgoing\s(?:with|ahead)\b"
+    r"|先(?:不|别)[^，。！？；\n]{1,8}了|(?:先)?(?:不|别)(?:做|发|用|要|按|选|走|采用|执行|推进|继续|考虑|订|定"
+    r"|搞|买|弄|改|换|上)(?:了|这个|那个|方案|[a-h]|第|$|[，。！,.!])"
+    r"|取消(?=方案|这个|那个|该|刚才|上次|之前|计划|会议|[a-h]|吧|了|$|[，。！,.!])|作废|撤回|撤销|收回|算了"
+    r"|不算数|(?:刚才|上次|之前)(?:说|定)?的?不算|推翻|暂停|暂缓|搁置|放弃|当我没说|不作数|叫停"
+)
+WITHDRAWS_BARE = Phrase(
+    r"^[\s\"'*-]*(?:(?:no|actually|wait|sorry|hmm|ok|okay)[,.]?\s)*(?:forget\s(?:about\s)?(?:that|it|this"
+    r"|what\si\ssaid)|never\s?mind(?:\s(?:that|it))?|scratch\sthat|cancel\sthat|hold\soff|i(?:'ve"
+    r"|\shave)?\schanged?\smy\smind|on\ssecond\sthought)"
+    r"|^[\s*]*(?:(?:等等|等一下|不对|哦)[，,])?(?:算了|取消吧?|当我没说|作废|撤回|先不(?:做|弄|搞|要|用|办)?了"
+    r"|不算数|刚才(?:说)?的?不算)"
+)
+
+# --- demanding --------------------------------------------------------------------------------------
+
+DEMANDS = Phrase(
+    r"\b(?:must(?:n't)?|(?:it|this|they|we|you|he|she|budget|price|total|cost|flight|meeting|report"
+    r"|delivery)?\s?(?:has|have)\sto\sbe|only\s(?:want|use|if|on|after|before|in|the|direct|non)|needs?\sto\sbe|"
+    r"no\smore\sthan|no\sless\sthan|no\slater\sthan|no\searlier\sthan|not\smore\sthan|not\sless\sthan|at\smost"
+    r"|at\sleast|at\sthe\slatest|up\sto\s[$\u20ac\u00a3\u00a5]?[0-9]+|maximum|minimum"
+    r"|max\.?\s[$\u20ac\u00a3\u00a5]?[0-9]+|"
+    r"cannot\sexceed|can't\sexceed|must\snot|may\snot|should\snot\sexceed|never|under\sno\scircumstances"
+    r"|without\sexception|strictly|"
+    r"(?:budget|limit|cap|deadline|ceiling)\s(?:is|of|:|are|=)|(?:under|below|within"
+    r"|less\sthan)\s[$\u20ac\u00a3\u00a5]\s?[0-9]+|make\ssure|be\ssure\sto|"
+    r"(?:don't|do\snot)\s(?:want|use|send|book|share|include|call|email|contact|change|touch|delete|deploy"
+    r"|publish|release|tell|mention|spend|exceed|go\sover|charge|cancel|schedule|add|remove|put|ask)|"
+    r"no\s[a-z-]+(?:\s[a-z-]+){0,2}\s(?:before|after|on|over|above|below|under|longer|later|earlier|without|with"
+    r"|during)|avoid|nothing\s(?:before|after|over|above))\b"
+    r"|不(?:要|能|得|可|许|准|超过?|低于|高于|少于|多于|早于|晚于|允许|可以)|别(?!的|人|名|墅|处|说了|担心|客气"
+    r"|急|着急)|必须|务必|一定要|至少|至多|最多|最少|最晚|最迟|最早|只能|只要(?!你)|仅限|严禁|禁止|以内|以下"
+    r"|以上(?=的|，|。|$)|之内|控制在|(?:上限|下限)(?:为|是|：|:|不)|封顶|优先(?:考虑|选|用|安排)|绝不|决不"
+    r"|(?:请|要|尽量|必须)避免|^避免|不接受"
+)
+NOT_DEMANDS = Phrase(
+    r"\b(?:i'll|i\swill|we'll|we\swill|never\s?mind|don't\sworry|do\snot\sworry|i\smust\s(?:have|be|say|admit)"
+    r"|must\shave\sbeen|at\sleast\si|i\s(?:don't|do\snot|can't|cannot|haven't|have\snot|never|didn't)\b(?!\swant)|"
+    r"i've\snever|i\sonly\s(?:have|had|know|see|need\shelp)|is\sthere|are\sthere|not\sat\sall|no\sproblem"
+    r"|no\sworries|at\sleast\sthat's|make\ssure\s(?:i|that\si)|it\s(?:doesn't|does\snot|won't|can't)|the\smost)\b"
+    r"|不要紧|不能(?:登录|用|打开|访问|显示|支付|理解)|我不能|不得不|不得已|我不要求|不可思议|能不能|可不可以"
+    r"|要不要|不可以吗|不能吗|不要了|差别|特别|分别|区别|级别|性别|告别|识别|个别|类别"
+)
+GOALS = Phrase(
+    r"\b(?:(?:my|our|the)\s(?:main\s|overall\s|new\s)?(?:goal|aim|objective|task)\s(?:is|now\sis)|what\s(?:i"
+    r"|we)\s(?:want|need)\s(?:now\s)?is|(?:i|we)\s(?:now\s)?want\s(?:you\s)?to\s(?:help\s)?(?:instead)|"
+    r"let's\s(?:work\son|focus\son|turn\sto|switch\sto\s(?:the\stask|working))"
+    r"|instead\s(?:of\sthat,?\s)?(?:please\s)?(?:help|write|work))\b"
+    r"|\b(?:new\s)?(?:task|goal|topic|objective)\s?:"
+    r"|(?:目标|任务|需求|目的)(?:是|为|改[成为]|：|:)|(?:现在|接下来)(?:要做的?是|我们?要|需要你|请你)|(?:换"
+    r"|新)(?:个|一个)?(?:话题|任务|目标)(?:[：:，,]|是)"
+)
+GREETING = Phrase(
+    r"^\W*(?:(?:hi|hello|hey|good\s(?:morning|afternoon|evening)|dear\s\w+|greetings|thanks?(?:\syou)?|ok|okay"
+    r"|yes|no)"
+    r"\b(?:\s(?:there|all|team|everyone)\b)?\W*)+$"
+    r"|^\W*(?:(?:hi|hello|ok|你好|您好|嗨|哈喽|在吗|在么|早上好|早|下午好|晚上好|大家好|各位好|大家早|谢谢"
+    r"|好的)\W*)+$",
+)
+
+# --- promising --------------------------------------------------------------------------------------
+
+FINISHES = Phrase(
+    r"\b(?:i|we)(?:'ve|\shave)?\s(?:just\s|already\s|now\s|successfully\s)?(?:sent|finished|completed|submitted"
+    r"|delivered|uploaded|fixed|updated|booked|cancelled|canceled|refunded|shared|published|released|deployed"
+    r"|prepared|written|wrote|added|done|processed|issued|scheduled|created)\b"
+    r"|\b(?:has|have)\s(?:now\s|just\s|already\s|been\ssuccessfully\s"
+    r"|successfully\sbeen\s)?been\s(?:successfully\s)?(?:sent|finished|completed|submitted|delivered|uploaded"
+    r"|fixed|updated|booked|cancelled|canceled|refunded|shared|published|released|deployed|added|processed"
+    r"|issued|created|scheduled)\b"
+    r"|\b(?:is|are|it's|all)\s(?:done|finished|complete|completed|ready|live|sent)\b|^[\s*]*(?:done|finished"
+    r"|sent|completed)\b"
+    r"|已(?:经)?(?:发送?|完成|提交|上传|处理|更新|补充?|交付|修复|上线|发布|给到|搞定|做完|写完|整理|同步|预订"
+    r"|退款|取消|寄出|办理|通知)|(?:做|写|发|弄|搞|整理|提交|修|跑|改|补|更新|完成|上传|部署)(?:完|好|定"
+    r"|了)(?:了|$|[，。！,.!])|搞定"
+)
