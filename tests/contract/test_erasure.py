@@ -129,7 +129,19 @@ def live(ds: Any, thread: str, words: Words) -> None:
     with ds.runs.lease(thread, holder=words("Holder")):
         pass
     _summary(ds, thread, words)
+    _call(ds, thread, words)
     ds.store_backend.run(lambda: _unread(ds.scope(), thread, words), write=True)
+
+
+def _call(ds: Any, thread: str, words: Words) -> None:
+    from dalsegno import Context, Section, Spent
+    from dalsegno.services.manifests import Call
+    from dalsegno.services.spending import Account
+
+    section = Section(name=words("Section"), text="shown", source=words("Source", chinese=True))
+    made = Context([section], 100, withheld={words("Withheld"): words("Why", chinese=True)}).request()
+    ds.context.record(thread, Call(node=words("Caller"), ns=words("CallerNs"), task=words("Task")), made.manifest)
+    ds.budgets.reserve(Account(thread=thread, run=words("Run")), Spent(calls=1))
 
 
 def _summary(ds: Any, thread: str, words: Words) -> None:

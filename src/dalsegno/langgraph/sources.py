@@ -245,7 +245,8 @@ def _part(messages: Sequence[Any], part: str) -> Sequence[Any]:
     lead = next((at for at, turn in enumerate(turns) if turn.role != "system"), len(turns))
     orphans = set(range(len(turns))) - set(cut(turns, max(1, len(turns))).kept)
     countable = sum(1 for at in range(asked, len(turns)) if at not in orphans)
-    current = {at for at in cut(turns, countable).kept if at >= lead} if countable else set()
+    kept = cut(turns, countable, begin_with_user=False).kept if countable else ()
+    current = {at for at in kept if at >= lead}
     return [message for at, message in enumerate(messages) if (at in current) == (part == "current")]
 
 

@@ -680,6 +680,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(octet_length((policy)::text) + octet_length((lines)::text) + octet_length((facts)::text)), 0)
 FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(octet_length(body) + octet_length(node)), 0)
+FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(octet_length(run)), 0)
+FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(octet_length((body)::text)), 0)
 FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL

@@ -658,6 +658,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
 FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(length(CAST(body AS BLOB)) + length(CAST(node AS BLOB))), 0)
+FROM ds_manifests WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(length(CAST(run AS BLOB))), 0)
+FROM ds_spending WHERE tenant = :tenant AND thread = :thread
+UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)
 FROM ds_cards WHERE tenant = :tenant AND thread = :thread
 UNION ALL

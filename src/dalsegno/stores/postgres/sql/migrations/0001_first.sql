@@ -380,6 +380,10 @@ CREATE TABLE ds_spending (
   PRIMARY KEY (tenant, thread, run)
 );
 
+ALTER TABLE ds_manifests ALTER COLUMN checkpoint SET STATISTICS 0, ALTER COLUMN ns SET STATISTICS 0,
+  ALTER COLUMN task SET STATISTICS 0, ALTER COLUMN node SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_spending ALTER COLUMN run SET STATISTICS 0;
+
 CREATE TABLE ds_cards (
   thread    bigint  NOT NULL,
   at        bigint  NOT NULL,
