@@ -18,6 +18,7 @@ from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.memory import Memories
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -216,6 +217,7 @@ class Dalsegno:
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
         self.summaries = Summaries(store, self.scope)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
+        self.memory = Memories(store, self.scope, embedder=embedder)
 
     @property
     def action(self) -> Callable[..., Any]:

@@ -84,6 +84,7 @@ KEPT = [
     "对花生过敏",
     "always ship to 12 Rue de Rivoli, Paris",
     "prefers aisle seats",
+    "refunds within 30 days",
     "每天喝两杯绿茶",
     "住在上海市浦东新区",
     "works the night shift every weekend",
@@ -191,7 +192,12 @@ EVIDENCE = [
         [user("book me a flight")],
         {"prompts": ["You are a helpful travel assistant of the airline."]},
     ),
-    (Reason.ECHO, "a helpful travel assistant", [Said(text="You are a helpful travel assistant.", role=Role.SYSTEM)], {}),
+    (
+        Reason.ECHO,
+        "a helpful travel assistant",
+        [Said(text="You are a helpful travel assistant.", role=Role.SYSTEM)],
+        {},
+    ),
     (
         None,
         "ships to the office",
@@ -221,7 +227,19 @@ def test_sentences_keep_their_ends():
     assert sentences("Hi. 3.5 kg? 好的！是吗？\nyes") == ["Hi.", "3.5 kg?", "好的！", "是吗？", "yes"]
 
 
-@pytest.mark.parametrize("text", ["a" * 1000, "1" * 1000, "password is " * 80, "eyJ" * 300, "好" * 1000, "draft " * 160, "ok " * 330 + "x", "谢" * 999 + "x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1000,
+        "1" * 1000,
+        "password is " * 80,
+        "eyJ" * 300,
+        "好" * 1000,
+        "draft " * 160,
+        "ok " * 330 + "x",
+        "谢" * 999 + "x",
+    ],
+)
 def test_long_and_hostile_text_is_judged_quickly(text: str):
     import time
 

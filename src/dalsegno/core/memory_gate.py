@@ -6,8 +6,8 @@ Rules of this module:
   secret. What fails is refused with one reason, the words that decided, and what to do instead. Nothing is mended here.
 * Evidence is what someone said, with who it was. Of the model's words alone nothing is remembered, nor of a question,
   nor of what the program itself told the model to do (`prompts`, and what a system message says).
-* Numbers, dates, ids and addresses of a value must stand in its evidence. A value that an extractor proposed must besides
-  be worded as its evidence is, by half of its terms at least; a value that a program or person wrote need not.
+* Numbers, dates, ids and addresses of a value must stand in its evidence. A value that an extractor proposed must
+  besides be worded as its evidence is, by half of its terms at least; one that a program or person wrote need not.
 * A time that only its day understands (`tomorrow`, `下周三`) is refused unless the date itself stands beside it.
 * Pure: no clock, no I/O. English and Chinese alike (`core/memory_words.py`).
 """
@@ -65,7 +65,7 @@ class Reason(StrEnum):
 
     BLANK = "blank"
     TOO_LONG = "too_long"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - a reason
     TEMPORARY = "temporary_path"
     GREETING = "greeting"
     INSTRUCTION = "instruction"
@@ -254,9 +254,9 @@ def _echo(candidate: Candidate) -> Refusal | None:
     told = [*candidate.prompts, *(said.text for said in candidate.evidence if said.role is Role.SYSTEM)]
     own = [said.text for said in candidate.evidence if said.role not in (Role.SYSTEM, Role.MODEL)]
     folded = fold(candidate.text)
-    if len(terms) >= _ECHO_TERMS and any(folded in fold(text) for text in told):
-        if not any(folded in fold(text) for text in own):
-            return Refusal(reason=Reason.ECHO, found=candidate.text[:60])
+    echoes = any(folded in fold(text) for text in told) and not any(folded in fold(text) for text in own)
+    if echoes and len(terms) >= _ECHO_TERMS:
+        return Refusal(reason=Reason.ECHO, found=candidate.text[:60])
     stated = [part for text in own for part in sentences(text) if set(terms) & set(occurrences(part))]
     if stated and all(QUESTIONS.search(fold(part)) for part in stated):
         return Refusal(reason=Reason.ECHO, found=stated[0][:60])

@@ -57,7 +57,18 @@ ACKNOWLEDGING = re.compile(rf"(?>(?>(?:{_GREETING_EN})(?![a-z'])|{_GREETING_ZH})
 
 DRAFT_ATTRIBUTES = frozenset(
     {
-        *("draft", "drafts", "todo", "to-do", "task", "current task", "current_task", "next step", "next_step", "plan step"),
+        *(
+            "draft",
+            "drafts",
+            "todo",
+            "to-do",
+            "task",
+            "current task",
+            "current_task",
+            "next step",
+            "next_step",
+            "plan step",
+        ),
         *("scratchpad", "reply", "response", "answer", "output", "work in progress"),
         *("草稿", "初稿", "待办", "当前任务", "下一步", "回复", "输出"),
     }
@@ -82,7 +93,7 @@ _COUNT_ZH = r"(?:\d+|[一二两三四五六七八九十几半数多]+)"
 RELATIVE = _any(
     r"\b(?:(?<!usa )today(?! show)|tonight|tomorrow|yesterday)\b",
     rf"\b(?:this|next|last|past|coming|previous) (?:morning|afternoon|evening|night|weekend|{_UNITS_EN}|{_DAYS_EN})\b",
-    rf"\b(?:in|within) {_COUNT_EN} {_UNITS_EN}\b(?! (?:of|per|a|each|or less))",
+    rf"\bin {_COUNT_EN} {_UNITS_EN}\b(?! (?:of|per|a|each|or less))",
     rf"\b{_COUNT_EN} {_UNITS_EN} (?:ago|from now|later)\b",
     r"\b(?:recently|lately|just now|right now|at the moment|the other day|later today|(?:very )?soon)\b",
     r"今[天日晚早晨]|明[天日晚早晨]|后天|昨[天日晚]|前天|大(?:前|后)天|刚才|刚刚|待会儿?|等会儿?|一会儿|稍后|过会儿",
@@ -141,4 +152,6 @@ KEYS = _any(
 OPAQUE = re.compile(r"(?<![\w/.-])(?=[\w+=-]*[a-z])(?=[\w+=-]*[A-Z])(?=[\w+=-]*\d)[A-Za-z0-9+_=-]{28,200}(?![\w/.-])")
 """A long token of small letters, capitals and digits: nobody's words."""
 
-CARD = re.compile(r"(?<!\d)\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?!\d)|(?i:card|visa|mastercard|卡号?)\D{0,12}(?<!\d)(\d{13,19})(?!\d)")
+CARD = re.compile(
+    r"(?<!\d)\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?!\d)|(?i:card|visa|mastercard|卡号?)\D{0,12}(?<!\d)(\d{13,19})(?!\d)"
+)

@@ -26,7 +26,17 @@ from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import NOBODY, Scope
 
-__all__ = ["FACTS", "SHARED", "MemoryRow", "Texts", "Within", "memories_in", "owner_of", "require_tenant"]
+__all__ = [
+    "FACTS",
+    "SHARED",
+    "MemoryRow",
+    "Texts",
+    "Within",
+    "memories_in",
+    "owner_of",
+    "require_tenant",
+    "text_of_fact",
+]
 
 FACTS: Namespace = ("dalsegno", "memories")
 """Where facts stand, for those who read them as items."""
@@ -167,7 +177,7 @@ class MemoryRow:
 
 
 def text_of_fact(value: Mapping[str, Any]) -> str:
-    """What a fact is searched by."""
+    """What a fact is searched by: its subject, attribute and the value in words."""
     return "\n".join(str(value.get(name, "")) for name in ("subject", "attribute", "text"))
 
 

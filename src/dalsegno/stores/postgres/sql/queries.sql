@@ -751,3 +751,17 @@ DELETE FROM ds_evidence WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: memories_of_owner
 SELECT m.memory FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text ORDER BY m.memory;
+
+-- name: evidence_events
+SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT value::int FROM jsonb_array_elements_text(%(seqs)s::jsonb))
+ORDER BY e.seq;
+
+-- name: fact_named
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.key = %(key)s AND m.subject IS NOT NULL
+  AND (m.expires_at IS NULL OR m.expires_at > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+LIMIT 1;

@@ -733,3 +733,17 @@ DELETE FROM ds_evidence WHERE tenant = :tenant AND thread = :thread;
 
 -- name: memories_of_owner
 SELECT m.memory FROM ds_memories m WHERE m.tenant = :tenant AND m.owner = :owner ORDER BY m.memory;
+
+-- name: evidence_events
+SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:seqs))
+ORDER BY e.seq;
+
+-- name: fact_named
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.key = :key AND m.subject IS NOT NULL
+  AND (m.expires_at IS NULL OR m.expires_at > CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER))
+LIMIT 1;

@@ -309,6 +309,7 @@ CREATE TABLE ds_memories (
 
 CREATE INDEX ds_memories_updated ON ds_memories (tenant, owner, updated_at);
 CREATE INDEX ds_memories_fact ON ds_memories (tenant, owner, subject, attribute) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_named ON ds_memories (tenant, key) WHERE subject IS NOT NULL;
 CREATE INDEX ds_memories_expiry ON ds_memories (tenant, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX ds_memories_unembedded ON ds_memories (tenant, memory) WHERE unembedded = 1;
 
