@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -98,7 +99,8 @@ async def test_several_at_once_end_nothing(memory):
 
 
 async def test_a_time_to_live_ends_a_fact(memory, ads):
-    await memory("remember", "user", "guest pass", "desk 4", source="form", ttl=timedelta(microseconds=1))
+    await memory("remember", "user", "guest pass", "desk 4", source="form", ttl=timedelta(milliseconds=1))
+    await asyncio.sleep(0.01)
     assert await memory("recall") == []
     assert ads.store.search(("dalsegno",)) == []
 

@@ -19,9 +19,11 @@ from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.memory import Memories
 from dalsegno.faces.runs import Lease, Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
+from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.types import register_schema  # noqa: F401 - fills the tables of tags
 from dalsegno.stores.statements import load_script
 
@@ -75,7 +77,7 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, Journal, Threads, Runs, Lease, Summaries)
+        for face in (Actions, DalsegnoStore, Journal, Memories, Threads, Runs, Lease, Summaries)
         for name in vars(face)
         if not name.startswith("_")
     }

@@ -13,7 +13,20 @@ import sys
 
 import typer
 
-from dalsegno.cli import actions, audit, check, checkpoints, demo, diff, events, state, threads, transfer, upkeep
+from dalsegno.cli import (
+    actions,
+    audit,
+    check,
+    checkpoints,
+    demo,
+    diff,
+    events,
+    memory,
+    state,
+    threads,
+    transfer,
+    upkeep,
+)
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
 from dalsegno.errors import Misuse
@@ -27,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback(invoke_without_command=True)(options)
-for room in (demo, transfer, threads, events, checkpoints, state, diff, check, upkeep, actions, audit):
+for room in (demo, transfer, threads, events, checkpoints, state, diff, check, upkeep, actions, audit, memory):
     room.register(app)
 
 

@@ -3,10 +3,10 @@
 Rules of this module:
 
 * A proposal is one clause of one sentence of one message: who the user is, what holds for him, what he wants each
-  time. Its value is the user's own wording, so that the gate finds it in its evidence. The gate decides; this only proposes.
+  time. Its value is the user's own wording, so that the gate finds it in its evidence. The gate decides.
 * Questions, conditions and wishes of the moment (`I'd like …`, `如果我…`) propose nothing; neither does what points
   at the conversation (`I like that`).
-* Several things may be liked, disliked, spoken, asked for each time, or be an allergy; of the rest the last said counts.
+* Several things may be liked, disliked, spoken, asked for each time, or be an allergy; of the rest the last counts.
 * Pure: no clock, no I/O.
 """
 
@@ -58,6 +58,7 @@ _SOME = rf"({_STOP}{{1,60}})"
 _CLAUSE = r"[^。；！？\n]"
 _DIETS = r"vegetarian|vegan|pescatarian|lactose[- ]intolerant|gluten[- ]free|diabetic|coeliac|celiac"
 _I = r"(?:^|[\s,;，；。])i(?:'m| am) "
+_OWN_ZH = r"生日|邮箱|电话|手机号?|地址|收货地址|爱好|母语|职业|星座|血型|尺码|鞋码"
 _OWN = (
     r"(birthday|date of birth|favou?rite \w+(?: \w+)?|(?:(?:home|work|shipping|billing|delivery) )?address|"
     r"e-?mail(?: address)?|phone(?: number)?|wife|husband|partner|son|daughter|dog|cat|job|native language|"
@@ -88,8 +89,9 @@ _RULES: tuple[tuple[str | None, re.Pattern[str], bool], ...] = tuple(
         ("occupation", r"我是(?:一[名位个]|个)([^,.;:!?，。；：！？、\n]{1,20})", False),
         ("dislikes", rf"我(?:很|最|非常|特别|一直)?(?:不喜欢|不爱|讨厌){_SOME}", True),
         ("likes", rf"我(?:很|最|非常|特别|一直|也)?(?:喜欢|喜爱|爱){_SOME}", True),
-        ("standing request", rf"((?:以后|每次|今后){_CLAUSE}{{0,12}}(?:都|一律|总是){_CLAUSE}{{2,40}}|一律{_CLAUSE}{{2,40}})", True),
-        (None, rf"我的(生日|邮箱|电话|手机号?|地址|收货地址|爱好|母语|职业|星座|血型|尺码|鞋码)(?:号码)?是{_SOME}", False),
+        ("standing request", rf"((?:以后|每次|今后){_CLAUSE}{{0,12}}(?:都|一律|总是){_CLAUSE}{{2,40}})", True),
+        ("standing request", rf"(一律{_CLAUSE}{{2,40}})", True),
+        (None, rf"我的({_OWN_ZH})(?:号码)?是{_SOME}", False),
     )
 )  # fmt: skip
 

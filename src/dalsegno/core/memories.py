@@ -3,7 +3,7 @@
 Rules of this module:
 
 * A fact holds from a time on, up to another or until further notice. Facts about the same subject and the same
-  attribute follow one another; nothing is ever rewritten, only its end is set. Facts about anything else are left alone.
+  attribute follow one another; nothing is ever rewritten, only its end is set. Facts about other things stay.
 * A newer fact ends the one that holds when it begins. One that is learned late, but is older than what is known, holds
   up to the next known; it takes nothing back.
 * An attribute of which there may be several at once (`several=True`: allergies, children) ends nothing.

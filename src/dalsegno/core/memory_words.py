@@ -80,7 +80,8 @@ DRAFTING = _any(
     r"^draft\s*[:\-–—]|\bdraft\s*:",
     r"\bwork in progress\b|\b(?:todo|fixme)\s*:|\bstep \d+ (?:of|/) ?\d+\b",
     r"\b(?:this|the current) (?:session|conversation|chat)\b",
-    r"\b(?:let me|i'?ll|i will) (?:now |first |just )?(?:try|rewrite|redraft|check|think|look|draft|summari[sz]e|write)\b",
+    r"\b(?:let me|i'?ll|i will) (?:now |first |just )?(?:try|rewrite|redraft|check|think|look|draft|"
+    r"summari[sz]e|write)\b",
     r"```",
     r"初稿|草稿|修改稿|第[一二三四五六七八九十\d]+稿|这一?版(?:草?稿|文案|邮件|回复)|待完善|未完成的",
     r"(?:本次|这次|当前|本轮)(?:会话|对话|聊天|任务)|我(?:先|再)(?:试|改|看|写|查)(?:一下|下|一遍)",
@@ -103,23 +104,28 @@ RELATIVE = _any(
 )
 
 PASSING = _any(
-    r"\bi(?:'m| am)(?: (?:a bit|so|very|really|quite|feeling))? (?:hungry|tired|busy|bored|sleepy|running late|on my way)\b",
+    r"\bi(?:'m| am)(?: (?:a bit|so|very|really|quite|feeling))? (?:hungry|tired|busy|bored|sleepy|running late|"
+    r"on my way)\b",
     r"\bi(?:'m| am) (?:in|on) (?:a|the|another) (?:meeting|call|train|bus|taxi)\b|\bbe right back\b|\bbrb\b",
-    r"正在(?:开会|路上|忙|吃饭|等|打电话|开车)|(?:我|现在)在?(?:开会|路上)|(?:有点|好|很|太)?(?:饿|困|累)(?:了|死)|马上(?:到|回)",
+    r"正在(?:开会|路上|忙|吃饭|等|打电话|开车)|(?:我|现在)在?(?:开会|路上)|(?:有点|好|很|太)?(?:饿|困|累)(?:了|"
+    r"死)|马上(?:到|回)",
 )
 
 INSTRUCTING = _any(
     r"\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|all|your|system)\b"
     r"[^.!?\n]{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|messages?)\b",
-    r"\bfrom now on,? you (?:are|must|will|should)\b|\byou are now (?:an?|the|in)\b|\bsystem prompt\b|<\|?(?:im_start|system)",
+    r"\bfrom now on,? you (?:are|must|will|should)\b|\byou are now (?:an?|the|in)\b|\bsystem prompt\b|<\|"
+    r"?(?:im_start|system)",
     r"(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:指令|指示|规则|提示词|要求|设定)",
     r"从现在(?:开始|起),?你(?:是|就是|必须|要|将)|你现在(?:是一|就是|扮演)|系统提示词",
 )
 
 QUESTIONS = _any(
     r"[?？]\s*$",
-    r"^(?:so |and |but |well,? )?(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|am|was|were|can|could|"
-    r"would|will|should|may|might|shall|have|has)(?:n'?t)? (?:i|you|we|they|he|she|it|the|my|your|this|that|there|to|many|"
+    r"^(?:so |and |but |well,? )?(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|am|was|were|"
+    r"can|could|"
+    r"would|will|should|may|might|shall|have|has)(?:n'?t)? (?:i|you|we|they|he|she|it|the|my|your|this|that|"
+    r"there|to|many|"
     r"much|is|are|was|do|does|did|can|should|would)\b",
     r"(?:吗|么|呢)[。.!！\s]*$",
     r"^(?:请问|为什么|怎么|如何|什么|谁|哪|几点|多少)|(?:是不是|有没有|能不能|会不会|要不要|可不可以|对不对)",
@@ -133,7 +139,10 @@ SECRET_ATTRIBUTES = _any(
 )
 
 _STRONG = r"(?:password|passwd|pwd|passphrase|passcode)"
-_WEAK = r"(?:api[ _-]?key|secret[ _-]?key|access[ _-]?key|private[ _-]?key|access[ _-]?token|auth[ _-]?token|token|client[ _-]?secret)"
+_WEAK = (
+    r"(?:api[ _-]?key|secret[ _-]?key|access[ _-]?key|"
+    r"private[ _-]?key|access[ _-]?token|auth[ _-]?token|token|client[ _-]?secret)"
+)
 KEYS = _any(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----",
     r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)?[-_]?[A-Za-z0-9_-]{16,}",
@@ -141,11 +150,13 @@ KEYS = _any(
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bxox[abprs]-[\w-]{10,}|\bhf_[A-Za-z0-9]{20,}",
     r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}",
     r"://[^\s/:@]{1,64}:[^\s/@]{1,128}@",
-    rf"(?i:\b{_STRONG}\b(?: (?:is|was|to|for \S{{1,40}} is)|\s*[:=])\s*[\"'“”‘’`]?)(?=\S*[\d!@#$%^&*_+=?])[^\s\"'“”‘’`]{{4,}}",
+    rf"(?i:\b{_STRONG}\b(?: (?:is|was|to|for \S{{1,40}} is)|"
+    rf"\s*[:=])\s*[\"'“”‘’`]?)(?=\S*[\d!@#$%^&*_+=?])[^\s\"'“”‘’`]{{4,}}",
     rf"(?i:\b{_STRONG}\b(?: is|\s*[:=])\s*)[\"'“”‘’`]?[^\s\"'“”‘’`]{{4,64}}[\"'“”‘’`]?[.!]?\s*$",
     rf"(?i:\b{_WEAK}\b(?: is|\s*[:=])\s*)[\"'“”‘’`]?[A-Za-z0-9_\-./+=]{{12,}}",
     r"(?i:\b(?:pin|cvv2?|cvc|otp|passcode)\b(?: (?:code|number))?(?: is|\s*[:=])?\s*)\d{3,8}\b",
-    r"(?:密码|口令|密钥|私钥|令牌|助记词)\s*(?:是|为|设成|改成|[:：=])\s*[^\s，。,]{3,}|验证码\s*(?:是|为|[:：=])?\s*\d{4,8}",
+    r"(?:密码|口令|密钥|私钥|令牌|助记词)\s*(?:是|为|设成|改成|[:：=])\s*[^\s，。,]{3,}|验证码\s*(?:是|为|"
+    r"[:：=])?\s*\d{4,8}",
     r"(?i:\bbearer )[A-Za-z0-9_\-./+=]{16,}",
 )
 

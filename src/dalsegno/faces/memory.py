@@ -362,7 +362,7 @@ def _claim(
     an_aware_time("valid_to", valid_to)
     if scope not in (None, "user", "tenant"):
         raise Misuse(f"scope={scope!r}: use 'user' or 'tenant', or leave it out.")
-    if ttl is not None and not (isinstance(ttl, timedelta) and ttl > timedelta(0)):
+    if not _is_time_to_live(ttl):
         raise Misuse(f"ttl={ttl!r}: give a timedelta above zero, or leave it out.")
     if confidence is not None and not 0 <= confidence <= 1:
         raise Misuse(f"confidence={confidence!r}: give a number from 0 to 1, or leave it out.")
@@ -386,6 +386,10 @@ def _claim(
         ttl=None if ttl is None else ttl // timedelta(microseconds=1),
         several=several,
     )
+
+
+def _is_time_to_live(value: object) -> bool:
+    return value is None or (isinstance(value, timedelta) and value > timedelta(0))
 
 
 def _number(told: int | str | Event) -> int:

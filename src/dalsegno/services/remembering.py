@@ -4,11 +4,12 @@ Rules of this module:
 
 * The gate (`core/memory_gate.py`) decides on every fact, whoever proposes it. What it refuses leaves no trace.
 * Evidence is read from the journal of a thread the caller may see. Whose a fact is follows from there: the
-  connection's user; else the user of the thread it rests on; the tenant's own only when asked for, or when no user is in sight.
+  connection's user; else the user of the thread it rests on; the tenant's own when asked for, or when no user is
+  in sight.
 * A user's connection writes and forgets that user's facts alone; it reads the tenant's besides, unless told not to.
 * Writers about one matter take turns (a lock on subject and attribute), so that two cannot both be the newest.
-* Forgetting removes row, index, vectors and evidence; there is no copy anywhere else. What another thread said too stays
-  when one thread is forgotten.
+* Forgetting removes row, index, vectors and evidence; there is no copy anywhere else. What another thread said too
+  stays when one thread is forgotten.
 """
 
 from __future__ import annotations
