@@ -105,6 +105,17 @@ async def test_a_time_to_live_ends_a_fact(memory, ads):
     assert ads.store.search(("dalsegno",)) == []
 
 
+async def test_of_writers_at_once_one_is_the_last(memory, ads):
+    async def say(value: str) -> None:
+        await ads.memory.aremember("user", "home", value, source="form")
+
+    await asyncio.gather(*(say(value) for value in ("Lyon", "Nice", "Lille", "Brest", "Dijon", "Metz")))
+    past = await memory("history", "user", "home")
+    assert len(past) == 6
+    assert [each.value for each in past if each.is_open] == values(await memory("recall"))
+    assert len([each for each in past if each.is_open]) == 1
+
+
 # --- the gate -------------------------------------------------------------------------------------
 
 
@@ -290,11 +301,6 @@ async def test_facts_can_be_read_as_items_and_are_not_written_as_such(memory, ad
 # --- forgetting -----------------------------------------------------------------------------------
 
 
-ROWS = (
-    "SELECT (SELECT count(*) FROM ds_memories) + (SELECT count(*) FROM ds_evidence) + (SELECT count(*) FROM ds_vectors)"
-)
-
-
 async def test_forgetting_takes_row_index_evidence_and_history(memory, ads):
     ads.journal.append("t", "message", "user", "I live in Lyon")
     await memory("remember", "user", "home", "Lyon", thread_id="t", evidence=[1], valid_from=JAN)
@@ -308,6 +314,7 @@ async def test_forgetting_takes_row_index_evidence_and_history(memory, ads):
     assert await memory("recall", "lyon") == []
     assert values(await memory("recall")) == ["nurse"]
     assert await memory("forget", subject="nobody") == 0
+    assert ads.threads.check().findings == []
     for wrong in ({}, {"memory_id": "x", "subject": "y"}):
         with pytest.raises(Misuse):
             await memory("forget", **wrong)
@@ -322,6 +329,7 @@ async def test_forgetting_a_thread_keeps_what_another_said_too(memory, ads):
     (left,) = await memory("list")
     assert (left.value, [each.thread_id for each in left.evidence]) == ("Lyon", ["b"])
     assert await memory("forget_thread", "nowhere") == 0
+    assert ads.threads.check().findings == []
 
 
 async def test_forgetting_a_user_takes_facts_and_items(memory, ads):
@@ -357,3 +365,25 @@ def test_erasure_finds_its_two_operations(ds: dalsegno.Dalsegno):
     assert run(lambda: remembering.forget_thread(scope, "t"), write=True) == 1
     assert run(lambda: remembering.forget_user(scope, "ann"), write=True) == 1
     assert ds.memory.list() == []
+
+
+SPOILED = [
+    ("UPDATE ds_memories SET body = '[1]'", "json"),
+    ("UPDATE ds_memories SET namespace = 'home'", "json"),
+    ("UPDATE ds_memories SET terms = ?", "digest"),
+    ("UPDATE ds_memories SET size = 99", "counter"),
+    ("UPDATE ds_memories SET valid_to = 1", "gap"),
+    ("DELETE FROM ds_memories", "orphan"),
+    ("UPDATE ds_evidence SET thread = 99", "orphan"),
+]
+
+
+@pytest.mark.parametrize(("statement", "kind"), SPOILED)
+def test_check_finds_what_is_not_sound(sqlite_url: str, statement: str, kind: str):
+    with dalsegno.connect(sqlite_url) as ds:
+        ds.journal.append("t", "message", "user", "I live in Lyon")
+        ds.memory.remember("user", "home", "Lyon", thread_id="t", evidence=[1])
+        assert ds.threads.check().clean
+        with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as shell:
+            shell.execute(statement, (b"\x01\x02",) if "?" in statement else ())
+        assert kind in {finding.kind for finding in ds.threads.check().findings}

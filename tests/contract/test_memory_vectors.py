@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
+import sqlite3
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -185,3 +187,20 @@ def test_what_is_no_vector_is_refused(vectors):
 
 def test_a_text_without_direction_has_no_vector():
     assert written([[0.0, 0.0]], expected=1) == (2, ("",))
+
+
+def test_check_finds_vectors_that_belong_to_nothing(sqlite_url, postgres_url, embedder):
+    import psycopg
+
+    for url in (sqlite_url, postgres_url):
+        with dalsegno.connect(url, embedder=embedder) as ds:
+            fill(ds)
+            ds.store.delete(("m",), "tea")
+            assert ds.threads.check().clean
+            shell = sqlite3.connect(url.removeprefix("sqlite:///")) if url == sqlite_url else psycopg.connect(url)
+            with contextlib.closing(shell):
+                shell.execute("DELETE FROM ds_memories WHERE key = 'car'")
+                shell.execute("UPDATE ds_embedders SET dims = 7")
+                shell.commit()
+            kinds = [finding.kind for finding in ds.threads.check().findings]
+            assert (kinds.count("orphan"), kinds.count("digest")) == (1, 2)
