@@ -15,10 +15,12 @@ from dalsegno.core.action_policy import ActionPolicy, Approval, Happened, NotHap
 from dalsegno.core.codec import register, register_module, register_types
 from dalsegno.core.compaction import CompactionPolicy
 from dalsegno.core.journal import Event, Kind, Undecoded
+from dalsegno.core.retention import RetentionPolicy, Thin
 from dalsegno.core.schema import Default, Drop, Migration, Rename, StateSchema
 from dalsegno.core.summary import Summary
 from dalsegno.langgraph.compaction import acompact, compact, compaction_node, render_summary
 from dalsegno.langgraph.resume import afork, aresume, fork, resume
+from dalsegno.langgraph.worker import Told, Upkeep, Worker
 
 __all__ = [
     "ActionPolicy",
@@ -33,9 +35,14 @@ __all__ = [
     "Migration",
     "NotHappened",
     "Rename",
+    "RetentionPolicy",
     "StateSchema",
     "Summary",
+    "Thin",
+    "Told",
     "Undecoded",
+    "Upkeep",
+    "Worker",
     "acompact",
     "afork",
     "aresume",

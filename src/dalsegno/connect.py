@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,8 +16,10 @@ from dalsegno.contracts import Embedder, Op, Step, Store, Summarizer
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -33,6 +34,7 @@ from dalsegno.services.threads_row import NOBODY, Scope
 __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_KEY_BYTES = 16
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -46,6 +48,7 @@ def connect(
     embedder: Embedder | Embeddings | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
+    audit_key: str | bytes | None = None,
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
 
@@ -63,6 +66,8 @@ def connect(
             searched by words alone.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
+        audit_key: a secret of 16 bytes or more that seals the audit, so that who has the database alone cannot add to
+            it or shorten it unnoticed; the same in every process that writes to this tenant.
 
     Raises:
         Misuse: the URL or an argument is wrong.
@@ -89,6 +94,7 @@ def connect(
         embedder=embedding,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
+        audit_key=_key(audit_key),
     )
 
 
@@ -125,6 +131,14 @@ def open_store(url: str, *, create: bool = True) -> Store:
         return PostgresStore(url, create=create)
     msg = f"{_shown(url)}: unknown kind of database; use sqlite:///file.db, postgresql://user@host/db or memory://"
     raise Misuse(msg)
+
+
+def _key(given: object) -> bytes | None:
+    key = given.encode() if isinstance(given, str) else given
+    if key is not None and (not isinstance(key, bytes) or len(key) < _KEY_BYTES):
+        msg = f"audit_key is a secret of {_KEY_BYTES} bytes or more; make one with secrets.token_hex(32)"
+        raise Misuse(msg)
+    return key
 
 
 def _is_a(value: object, kind: type) -> bool:
@@ -194,6 +208,7 @@ class Dalsegno:
         embedder: Embedder | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
+        audit_key: bytes | None = None,
     ) -> None:
         """Take an open store; callers use `connect`."""
         self.store_backend = store
@@ -201,6 +216,7 @@ class Dalsegno:
         self.user = user
         self.summarizer = summarizer
         self._create = create
+        self._audit_key = audit_key
         self._lock = threading.Lock()
         self._number: int = NOBODY
         self.checkpointer = DalsegnoSaver(
@@ -215,21 +231,20 @@ class Dalsegno:
         self.threads = Threads(store, self.scope, self.checkpointer)
         self.runs = Runs(store, self.scope)
         self.actions = Actions(store, self.scope, tenant=tenant, user=user)
+        self.action = self.actions.action
+        """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)
-
-    @property
-    def action(self) -> Callable[..., Any]:
-        """The decorator that makes a function's calls actions: `ds.actions.action`."""
-        return self.actions.action
+        self.retention = Retention(store, self.scope, self.checkpointer)
+        self.erasure = Erasure(store, self.scope, self.checkpointer)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""
         with self._lock:
             if self._number == NOBODY:
                 self._number = self._tenant()
-            return Scope(self._number, self.user)
+            return Scope(self._number, self.user, self._audit_key)
 
     def _tenant(self) -> int:
         found = self.store_backend.run(self._find_tenant, write=False)

@@ -88,6 +88,14 @@ class Store(Protocol):
     async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
         """The same as `run`, without blocking the event loop."""
 
+    def rewrite(self) -> None:
+        """Write the database's files anew, so that they hold nothing of rows that are gone. Repeating it is fine.
+
+        Raises:
+            StoreUnavailable: something holds on to the old bytes, which may still be there.
+            StoreFull: there is no room for a second copy.
+        """
+
     def close(self) -> None:
         """Let go of every connection. Closing twice is fine."""
 

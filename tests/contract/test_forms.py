@@ -11,7 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 import dalsegno
 from dalsegno.contracts import Step
 from dalsegno.errors import Damaged
-from dalsegno.services.forms import digest_of_form, forms
+from dalsegno.services.forms import digest_of_form
 from dalsegno.services.memo import Memo
 
 
@@ -55,23 +55,54 @@ def test_a_tenant_has_its_own(store_url):
     for tenant in ("acme", "other"):
         with dalsegno.connect(store_url, tenant=tenant) as ds:
             talk(ds, range(1))
-            number, scope = ds.threads.list()[0], ds.scope()
-            assert number.checkpoints == 3
-            row = ds.store_backend.run(lambda scope=scope: forms(scope.tenant, [b"[]"]), write=True)
-            found[tenant] = row[b"[]"]
-    assert found["acme"] != found["other"]
+            assert ds.threads.list()[0].checkpoints == 3
+            scope = ds.scope()
+
+            def owned(scope: Any = scope) -> Any:
+                return (yield Step("forms_of", {"tenant": scope.tenant, "thread": 1 + len(found)}))
+
+            found[tenant] = {number for number, _, _ in ds.store_backend.run(owned, write=False)}
+    assert found["acme"]
+    assert found["other"]
+    assert not found["acme"] & found["other"]
 
 
-def test_two_that_say_the_same_do_no_harm(ds):
+def test_two_that_say_the_same_do_no_harm(ds, execute):
+    talk(ds, range(1))
+    bodies = [body for (body,) in execute("SELECT body FROM ds_forms")]
     scope = ds.scope()
-    first = ds.store_backend.run(lambda: forms(scope.tenant, [b"[1]", b"[2]"]), write=True)
 
     def add() -> Any:
-        yield Step("form_add", {"tenant": scope.tenant, "digest": digest, "body": "[1]"})
+        for body in bodies:
+            digest = digest_of_form(body.encode())
+            yield Step("form_add", {"tenant": scope.tenant, "digest": digest, "body": body})
 
-    digest = digest_of_form(b"[1]")
     ds.store_backend.run(add, write=True)
-    assert ds.store_backend.run(lambda: forms(scope.tenant, [b"[2]", b"[1]"]), write=True) == first
+    talk(ds, range(1, 2))
+    assert counted(execute) == 2 * len(bodies)
+    assert ds.threads.check().clean
+
+
+def test_a_number_that_this_process_remembers_is_not_believed(ds, execute, put):
+    """A database that was restored, or has failed over, may have given it to another form."""
+    put(ds, "before", a=1)
+    for table in ("ds_forms", "ds_checkpoints", "ds_namespaces"):
+        execute(f"DELETE FROM {table}")
+    put(ds, "other", b=2)
+    put(ds, "after", a=3)
+    assert ds.threads.state("other") == {"b": 2}
+    assert ds.threads.state("after") == {"a": 3}
+
+
+def test_names_that_changed_places_are_damage(ds, execute, put):
+    put(ds, "t", a=1, b=2)
+    execute(
+        "UPDATE ds_forms SET body = replace(replace(replace(body, '\"a\"', '\"c\"'), '\"b\"', '\"a\"'), '\"c\"', '\"b\"')"
+    )
+    for read in (ds.threads.state, ds.threads.tree, lambda thread: ds.checkpointer.prune([thread])):
+        with pytest.raises(Damaged):
+            read("t")
+    assert {finding.kind for finding in ds.threads.check("t").findings} >= {"digest"}
 
 
 @pytest.mark.parametrize(

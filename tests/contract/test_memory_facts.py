@@ -387,3 +387,19 @@ def test_check_finds_what_is_not_sound(sqlite_url: str, statement: str, kind: st
         with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as shell:
             shell.execute(statement, (b"\x01\x02",) if "?" in statement else ())
         assert kind in {finding.kind for finding in ds.threads.check().findings}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_erased_thread_or_user_takes_memories_along(sqlite_url: str, tmp_path, whole: bool):
+    word = "Quetzaltenango"
+    with dalsegno.connect(sqlite_url) as ds, dalsegno.connect(sqlite_url, user="ann") as ann:
+        ann.journal.append("t", "message", "user", f"I live in {word}")
+        ann.memory.remember("user", "home", word, thread_id="t", evidence=[1])
+        if whole:
+            ann.store.put(("notes",), "k", {"text": word})
+            assert ds.erasure.user("ann").memories == 2
+        else:
+            assert ds.erasure.thread("t").threads[0].rows["ds_memories"] == 1
+        assert ds.memory.list() == []
+        held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert word.encode() not in held

@@ -214,7 +214,10 @@ class NeverCloses(Broken):
     ],
 )
 def test_a_store_that_breaks_a_claim_is_caught(store: type[Broken], caught: str):
-    report = check_store(store, only=caught)
+    for _ in range(5):  # some faults show only when threads meet
+        report = check_store(store, only=caught)
+        if not report.passed:
+            break
     assert not report.passed
     assert caught in str(report)
     assert "Traceback" in str(report)
@@ -302,8 +305,12 @@ def test_an_operation_repeated_says_the_same(name: str, ds):
     second = [snapshot(ds, thread) for thread in one.threads]
     assert ds.threads.check().findings == []
     for left, right in zip(first, second, strict=True):
+        if left is None or right is None:  # erased, and not there by its name any more
+            assert (left, right, name) == (None, None, "erase")
+            continue
         more = one.again == "more"
         assert len(right["events"]) == len(left["events"]) + more
-        assert [row[:7] for row in right["events"]][: len(left["events"])] == [row[:7] for row in left["events"]]
+        said = [[row[:7] for row in sorted(table["events"], key=lambda row: row[0])] for table in (left, right)]
+        assert said[1][: len(said[0])] == said[0]
         assert right["states"] == left["states"]
         assert [row[:3] for row in right["writes"]] == [row[:3] for row in left["writes"]]

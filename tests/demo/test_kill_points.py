@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dalsegno.demo import BUILT_IN, Script, perform
 from dalsegno.demo.measure import Undisturbed, undisturbed
+from dalsegno.demo.world import only_reads
 from dalsegno.imports import read_transcript
 
 if TYPE_CHECKING:
@@ -28,8 +30,10 @@ def check(outcome: Outcome) -> None:
     assert outcome.events_identical
     assert outcome.finished_again == ()
     assert outcome.lost == ()
-    acted_before_its_record = outcome.killed_at.phase in {"effect", "return"} and outcome.killed_at.node == "tool"
-    assert len(outcome.doubled) <= acted_before_its_record
+    assert outcome.doubled == ()
+    assert outcome.accounted
+    in_mid_effect = outcome.killed_at.phase == "effect" and not only_reads(outcome.killed_at.tool)
+    assert [entry.tool for entry in outcome.ledger if entry.asked] == [outcome.killed_at.tool] * in_mid_effect
     assert outcome.holds
 
 
@@ -55,17 +59,28 @@ def test_recorded_conversations_on_sqlite(index, share, fork, sqlite_url, transc
     check(perform(url=sqlite_url, folder=tmp_path, transcript=recording, index=index, kill_at=number, launch=fork))
 
 
-def test_an_effect_before_its_record_happens_twice_and_is_counted(calm, fork, sqlite_url, tmp_path):
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_an_effect_before_its_record_does_not_come_twice(store, calm, fork, request, tmp_path):
+    url = request.getfixturevalue(f"{store}_url")
     moment = next(m for m in MOMENTS if m.tool == "refund" and m.phase == "effect")
-    outcome = perform(url=sqlite_url, folder=tmp_path, kill_at=moment.number, calm=calm, launch=fork)
-    assert [(effect.tool, effect.times) for effect in outcome.doubled] == [("refund", 2)]
+    outcome = perform(url=url, folder=tmp_path, kill_at=moment.number, calm=calm, launch=fork)
+    assert {effect.times for effect in outcome.effects if not effect.reads} == {1}
+    (refund,) = [entry for entry in outcome.ledger if entry.tool == "refund"]
+    assert [move for move, _ in refund.moves] == ["record", "start", "lose", "find_succeeded"]
+    assert (refund.state, refund.attempts, refund.moves[-1][1]) == ("succeeded", 1, "reconciler")
     assert outcome.holds
+
+
+def test_an_effect_that_comes_twice_or_is_not_on_record_breaks_the_verdict(calm, fork, sqlite_url, tmp_path):
+    outcome = perform(url=sqlite_url, folder=tmp_path, calm=calm, launch=fork)
+    *others, last = outcome.effects
+    assert not replace(outcome, effects=(*others, replace(last, times=2, reads=False))).holds
+    assert not replace(outcome, ledger=outcome.ledger[1:]).holds
 
 
 def test_a_tool_killed_before_its_effect_acts_once(calm, fork, sqlite_url, tmp_path):
     moment = next(m for m in MOMENTS if m.tool == "refund" and m.phase == "start")
     outcome = perform(url=sqlite_url, folder=tmp_path, kill_at=moment.number, calm=calm, launch=fork)
-    assert outcome.doubled == ()
     assert {effect.times for effect in outcome.effects} == {1}
 
 

@@ -10,8 +10,10 @@ import pytest
 import dalsegno
 from dalsegno.demo import BUILT_IN, Script
 from dalsegno.demo.child import Job
+from dalsegno.demo.errands import ledger_of
 from dalsegno.demo.measure import spoken, undisturbed
 from dalsegno.demo.script import said
+from dalsegno.demo.world import World
 from dalsegno.imports import read_transcript
 
 
@@ -53,3 +55,7 @@ def test_a_chain_of_kills(seed, fork, sqlite_url, tmp_path: Path):
         assert [said(message) for message in ds.threads.state("t")["messages"]] == calm.messages
         assert spoken(ds.journal, "t") == calm.events
         assert ds.threads.check().clean
+        done = [entry.tool for entry in ledger_of(ds, "t") if entry.state == "succeeded"]
+    acts = [effect for effect in World(tmp_path / "world.db").effects() if not effect.reads]
+    assert {effect.times for effect in acts} == {1}
+    assert sorted(done) == sorted(effect.tool for effect in acts)

@@ -56,9 +56,19 @@ def test_moments_are_numbered_from_one_and_name_every_step():
     assert [m.tool for m in moments if m.phase == "effect"] == ["send_email", "refund"]
 
 
-def test_the_default_moment_is_a_tool_about_to_act():
+def test_the_default_moment_is_a_tool_in_mid_effect():
     moment = Script(TALK).default_moment()
-    assert (moment.node, moment.phase) == ("tool", "start")
+    assert (moment.node, moment.tool, moment.phase) == ("tool", "refund", "effect")
+
+
+def test_a_tool_that_acts_is_struck_rather_than_one_that_looks():
+    asked = [HumanMessage("1"), AIMessage("", tool_calls=[call("refund", "a"), call("get_order", "b")])]
+    script = Script([*asked, ToolMessage("done", tool_call_id="a"), ToolMessage("seen", tool_call_id="b")])
+    assert script.default_moment().tool == "refund"
+    looking = Script(
+        [HumanMessage("1"), AIMessage("", tool_calls=[call("get_order", "b")]), ToolMessage("seen", tool_call_id="b")]
+    )
+    assert (looking.default_moment().tool, looking.default_moment().phase) == ("get_order", "effect")
 
 
 def test_a_conversation_without_tools_is_killed_in_its_middle():

@@ -18,8 +18,10 @@ from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
+from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Lease, Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
@@ -77,7 +79,7 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, DalsegnoStore, Journal, Memories, Threads, Runs, Lease, Summaries)
+        for face in (Actions, DalsegnoStore, Erasure, Journal, Memories, Retention, Threads, Runs, Lease, Summaries)
         for name in vars(face)
         if not name.startswith("_")
     }
@@ -122,7 +124,7 @@ def test_the_tag_is_described(tag: str):
     assert f'"{tag}"' in FORMAT or f"`{tag}`" in FORMAT, f"FORMAT.md does not describe {tag}"
 
 
-@pytest.mark.parametrize("end", ["dalsegno demo", "python -m pytest"])
+@pytest.mark.parametrize("end", ["dalsegno demo", "python -m pytest -n 2"])
 def test_the_set_up_is_one_line_to_copy(end: str):
     lines = [line.strip() for line in README.splitlines() if f".venv/bin/{end}" in line]
     assert len(lines) == 1, f"README.md needs one line that ends in {end}, and has {len(lines)}"

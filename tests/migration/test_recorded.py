@@ -17,7 +17,7 @@ import pytest
 import dalsegno
 from dalsegno.stores.sqlite.setup import FORMAT
 from dalsegno.testing import OPERATIONS, differences, prepare, snapshot
-from dalsegno.testing.operations import GONE, SONG
+from dalsegno.testing.operations import ETUDE, GONE, SONG
 
 DATA = Path(__file__).with_name("data")
 RECORDED = sorted(DATA.glob("format_*.sql"))
@@ -66,7 +66,7 @@ def test_a_recorded_database_reads_as_it_did(url: str):
     with dalsegno.connect(url) as ds:
         assert ds.threads.check().findings == []
         assert told(ds) == expected
-        assert [thread.thread_id for thread in ds.threads.list(deleted=True)] == [GONE, SONG]
+        assert [thread.thread_id for thread in ds.threads.list(deleted=True)] == [GONE, SONG, ETUDE]
 
 
 def test_a_recorded_database_is_written_on(url: str):

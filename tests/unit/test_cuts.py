@@ -48,30 +48,50 @@ def test_instructions_at_the_start_stay_and_are_not_counted() -> None:
     assert kept([*chat(4), SYSTEM, *chat(6)], 4) == (7, 8, 9, 10)  # one in the middle is a message like others
 
 
+def test_what_stays_begins_with_the_users_words() -> None:
+    assert kept(chat(10), 3) == (6, 7, 8, 9)
+    assert kept([SYSTEM, user(), ai("a"), tool("a"), ai(), user()], 2) == (
+        0,
+        1,
+        4,
+        5,
+    )  # the turn's words and its answer
+    assert kept([ai(), ai(), ai(), user()], 2) == (2, 3)  # none to begin with
+    assert kept([SYSTEM, user(), SYSTEM, ai(), user()], 2) == (0, 1, 3, 4)
+
+
+def test_results_in_a_users_mouth_are_not_the_users_words() -> None:
+    turns = [user("the task")]
+    for call in "abcdefgh":
+        turns += [ai(call), Turn(role="user", answers=(call,), tokens=10)]
+    assert kept(turns, 2) == (0, 15, 16)
+    assert kept([ai("a"), Turn(role="user", answers=("a",)), *turns], 2) == (2, 17, 18)
+
+
 def test_a_result_keeps_its_call_and_its_siblings() -> None:
     turns = [user(), ai("a", "b"), tool("a"), tool("b"), ai(), user()]
-    assert kept(turns, 3) == (1, 2, 3, 4, 5)
-    assert kept(turns, 2) == (4, 5)
+    assert kept(turns, 3) == (0, 1, 2, 3, 4, 5)
+    assert kept([*turns, user()], 2) == (5, 6)
 
 
 def test_what_lies_between_a_call_and_its_result_may_go() -> None:
     turns = [user(), ai("late"), user(), ai(), user(), ai(), tool("late"), ai()]
-    assert kept(turns, 2) == (1, 4, 6, 7)
+    assert kept(turns, 2) == (0, 1, 4, 6, 7)
 
 
 def test_a_result_whose_call_is_partly_older_keeps_what_is_there() -> None:
     turns = [user(), ai("b"), Turn(role="user", answers=("a", "b"), tokens=1), ai()]
-    assert kept([*turns, user()], 3) == (1, 2, 3, 4)
+    assert kept([*turns, user()], 3) == (0, 1, 2, 3, 4)
 
 
 def test_an_unanswered_call_stays_with_the_results_it_has() -> None:
     turns = [user(), ai("a", "b"), tool("a"), *chat(8)]
-    assert kept(turns, 2) == (1, 2, 9, 10)
+    assert kept(turns, 2) == (0, 1, 2, 9, 10)
 
 
 def test_a_pending_approval_stays_with_its_calls() -> None:
     turns = [user(), ai("a"), dataclasses.replace(tool("a"), pending=True), *chat(8)]
-    assert kept(turns, 2) == (1, 2, 9, 10)
+    assert kept(turns, 2) == (0, 1, 2, 9, 10)
 
 
 def test_the_newest_user_message_stays_far_before_forty_tool_messages() -> None:
@@ -85,17 +105,17 @@ def test_an_id_used_again_pairs_with_the_call_before_it() -> None:
     turns = [user(), ai("c"), tool("c"), user(), ai("c"), tool("c")]
     assert kept(turns, 1) == (3, 4, 5)
     older_waits = [user(), ai("c"), user(), ai("c"), tool("c"), user()]
-    assert kept(older_waits, 1) == (1, 5)
+    assert kept(older_waits, 1) == (0, 1, 5)
     twice = [user(), ai("c"), tool("c"), tool("c"), user()]
-    assert kept(twice, 2) == (1, 2, 3, 4)
+    assert kept(twice, 2) == (0, 1, 2, 3, 4)
 
 
 def test_a_result_without_a_call_never_stays() -> None:
-    assert kept([tool("gone"), *chat(4), tool("gone too")], 3) == (2, 3, 4)
+    assert kept([tool("gone"), *chat(4), tool("gone too")], 2) == (3, 4)
 
 
 def test_a_result_before_its_call_is_no_answer_to_it() -> None:
-    assert kept([user(), tool("c"), ai("c"), user()], 2) == (2, 3)
+    assert kept([user(), tool("c"), ai("c"), user()], 2) == (0, 2, 3)
 
 
 def test_short_and_empty_lists_stay_whole() -> None:
@@ -166,7 +186,7 @@ def test_a_huge_message_that_is_old_goes() -> None:
 def test_a_huge_message_that_must_stay_does_not_make_every_turn_compact() -> None:
     turns = [*chat(8), user("paste", tokens=50_000)]
     assert plan(turns, CompactionPolicy()) is None  # three old ones are no saving
-    assert plan([*chat(8, tokens=3000), user("paste", tokens=50_000)], CompactionPolicy()) is not None
+    assert plan([*chat(8, tokens=5000), user("paste", tokens=50_000)], CompactionPolicy()) is not None
 
 
 def test_forty_tool_messages_in_one_user_turn_call_for_it() -> None:
@@ -222,3 +242,10 @@ def test_a_policy_that_makes_no_sense_is_refused_when_it_is_built(wrong: dict[st
 def test_a_policy_is_json_both_ways() -> None:
     policy = CompactionPolicy(max_messages=10, keep_recent=4, window=1000, share=0.5)
     assert CompactionPolicy.from_json({**policy.to_json(), "of_a_later_version": 1}) == policy
+
+
+def test_the_newest_alone_stay_where_a_list_may_begin_with_an_answer() -> None:
+    turns = [Turn(role="user" if at % 2 == 0 else "assistant", text=str(at)) for at in range(23)]
+    assert cut(turns, 6, begin_with_user=False).kept == (17, 18, 19, 20, 21, 22)
+    assert cut(turns, 6).kept == (16, 17, 18, 19, 20, 21, 22)
+    assert cut(turns, 7, begin_with_user=False) == cut(turns, 7)

@@ -10,7 +10,7 @@ import pytest
 from dalsegno.core.compaction import EXTRACT
 from dalsegno.core.cuts import Turn
 from dalsegno.core.digest import condense, cost, digest
-from dalsegno.core.extracts import extract
+from dalsegno.core.extracts import GAP, extract
 from dalsegno.core.facts import FactTable, facts_in, invented, said_in
 from dalsegno.core.merging import add, merge
 from dalsegno.core.pieces import pieces
@@ -98,6 +98,26 @@ def test_facts_and_questions_stay_before_small_talk() -> None:
     assert "EHGLP3" in short
     assert "Shall I cancel it?" in short
     assert "…" in short
+
+
+@pytest.mark.parametrize("budget", [40, 100, 136, 300])
+@pytest.mark.parametrize("sentence", ["补充说明。", "好的，", "Yes.", "是！对吗？"])
+def test_many_short_sentences_keep_the_budget_and_their_spacing(sentence: str, budget: int) -> None:
+    text = "订单 SO20260901，金额 1.50 元。" + sentence * 300
+    said = extract(text, budget)
+    assert estimate(said) <= budget
+    assert said.startswith("订单 SO20260901，金额 1.50 元。")
+    assert all(part in text for part in said.removesuffix(" …").split(GAP))
+
+
+def test_long_messages_of_short_sentences_are_each_told() -> None:
+    turns = [
+        Turn(role="user", text=f"第 {number} 句：金额 {number}.50 元。" + "补充说明。" * 200, number=number)
+        for number in range(1, 12)
+    ]
+    lines = digest(turns, 1500)
+    assert cost(lines) <= 1500
+    assert [f"金额 {number}.50 元" in line.text for number, line in enumerate(lines, start=1)] == [True] * 11
 
 
 def test_a_huge_text_is_told_from_both_ends() -> None:

@@ -341,11 +341,21 @@ def test_messages_without_ids_are_known_by_their_place() -> None:
     assert [turn.number for turn in numbered(left, settled.summary)] == [4, *range(16, 25)]
 
 
-def test_numbers_of_the_journal_are_kept_and_never_given_twice() -> None:
+def test_numbers_of_the_journal_are_kept_and_given_to_no_other() -> None:
     turns = [said(5, "user", "a"), said(9, "user", "b"), dataclasses.replace(said(0, "user", "c"), number=0)]
     assert [turn.number for turn in numbered(turns, Summary())] == [5, 9, 10]
-    assert [turn.number for turn in numbered([turns[0], turns[0]], Summary())] == [5, 6]
+    assert [turn.number for turn in numbered([turns[0], turns[0]], Summary())] == [5, 5]  # one event, held twice
     assert numbered([], Summary()) == ()
+
+
+def test_a_number_the_journal_gave_meanwhile_is_not_the_guess_of_another_message() -> None:
+    guessed = Summary(last=16, numbers={"back": 15, "kept": 16})
+    turns = [
+        dataclasses.replace(said(0, "user", "a"), number=0, id="back"),  # the journal does not hold it
+        dataclasses.replace(said(15, "user", "b"), id="new"),
+        dataclasses.replace(said(16, "user", "c"), id="kept"),
+    ]
+    assert [turn.number for turn in numbered(turns, guessed)] == [17, 15, 16]
 
 
 def test_ten_compactions_without_new_messages_change_nothing() -> None:

@@ -20,12 +20,16 @@ from dalsegno.cli import (
     checkpoints,
     demo,
     diff,
+    erase,
     events,
     memory,
+    retention,
+    runs,
     state,
     threads,
     transfer,
     upkeep,
+    worker,
 )
 from dalsegno.cli.frame import EXIT_CODES, options
 from dalsegno.cli.output import Output
@@ -40,7 +44,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback(invoke_without_command=True)(options)
-for room in (demo, transfer, threads, events, checkpoints, state, diff, check, upkeep, actions, audit, memory):
+for room in (
+    demo,
+    transfer,
+    threads,
+    events,
+    checkpoints,
+    state,
+    diff,
+    check,
+    upkeep,
+    erase,
+    retention,
+    actions,
+    audit,
+    memory,
+    runs,
+    worker,
+):
     room.register(app)
 
 

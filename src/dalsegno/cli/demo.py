@@ -93,6 +93,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         **plain(outcome),
         "identical": outcome.identical,
         "doubled": plain(outcome.doubled),
+        "accounted": outcome.accounted,
         "bytes_ratio": _ratio(outcome),
         "holds": outcome.holds,
     }
@@ -115,7 +116,9 @@ def _story(frame: Frame, outcome: Outcome, transcript: Path) -> Iterator[Rendera
     yield _section(frame, "2. Reopened by a new process, without an input", _reopened(outcome))
     yield _executions(frame, outcome)
     yield _section(frame, "3. Compared with a run that nobody disturbed", _compared(outcome))
-    yield _section(frame, "4. Compacted, and the summary checked", _compacted(outcome.shortened))
+    yield _section(frame, "4. The ledger of effects on the world", _effects(outcome))
+    yield _ledger(frame, outcome)
+    yield _section(frame, "5. Compacted, and the summary checked", _compacted(outcome.shortened))
     yield shown("It holds." if outcome.holds else "It does NOT hold.", "bold green" if outcome.holds else "bold red")
 
 
@@ -200,7 +203,6 @@ def _compared(outcome: Outcome) -> Iterator[_Fact]:
     yield _fact(
         "finished and lost", _listed(f"{node} ({position + 1})" for node, position in lost), bad if lost else good
     )
-    yield from _effects(outcome)
     yield from _bytes(outcome)
 
 
@@ -232,18 +234,40 @@ def _compacted(found: Shortened | None) -> Iterator[_Fact]:
 
 def _effects(outcome: Outcome) -> Iterator[_Fact]:
     acts = [effect for effect in outcome.effects if not effect.reads]
-    total = sum(effect.times for effect in acts)
-    if not outcome.doubled:
-        yield _fact("effects on the world", f"{len(acts)}, each of them once", "green")
-        return
-    names = _listed(f"{effect.tool} {effect.times} times" for effect in outcome.doubled)
-    yield _fact("effects on the world", f"{len(acts)}, done {total} times: {names}", "yellow")
+    once = f"{len(acts)}, each of them once" if acts else "none"
+    twice = _listed(f"{effect.tool} {effect.times} times" for effect in outcome.doubled)
     yield _fact(
-        "",
-        "The tool was killed after its effect and before its result was stored, so it acted again: at least once. "
-        "A store cannot rule that out; an idempotency key given to the world can.",
-        "yellow",
+        "effects on the world",
+        f"{sum(effect.times for effect in acts)}: {twice}" if outcome.doubled else once,
+        "bold red" if outcome.doubled else "green",
     )
+    yield _fact(
+        "on record", f"{len(outcome.ledger)}, each with its moves", "green" if outcome.accounted else "bold red"
+    )
+    for entry in outcome.ledger:
+        if entry.asked:
+            found = "it had happened, so it was not done again"
+            if entry.attempts > 1:
+                found = "it had not happened, so it was done"
+            yield _fact(
+                "killed in mid-effect",
+                f"{entry.tool}: its end was unknown, the world was asked by its key; {found}",
+                "yellow",
+            )
+
+
+def _ledger(frame: Frame, outcome: Outcome) -> Table:
+    table = frame.out.table("action", "tool", "state", "tries#", "moves", title="The ledger")
+    for entry in outcome.ledger:
+        moves = ", ".join(move if role == "ledger" else f"{move} ({role})" for move, role in entry.moves)
+        table.add_row(
+            shown(entry.action_id[:12]),
+            shown(entry.tool),
+            shown(entry.state, "green" if entry.state == "succeeded" else "red"),
+            shown(str(entry.attempts)),
+            shown(moves, "yellow" if entry.asked else ""),
+        )
+    return table
 
 
 def _bytes(outcome: Outcome) -> Iterator[_Fact]:

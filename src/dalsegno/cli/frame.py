@@ -3,7 +3,8 @@
 Rules of this module:
 
 * The options for the store, the tenant, the user, JSON and debugging may stand before or after the command's name.
-* The environment is read here and nowhere else in the package: `DALSEGNO_STORE`, `DALSEGNO_TENANT`, `DALSEGNO_USER`.
+* The environment is read here and nowhere else in the package: `DALSEGNO_STORE`, `DALSEGNO_TENANT`, `DALSEGNO_USER`,
+  `DALSEGNO_AUDIT_KEY`.
 * A reading command never creates anything: a mistyped path is an error, not an empty database.
 * A command that a note proposes is whole: it repeats the options that were given, so that it can be copied.
 * An error of this package is one line on standard error and an exit code that names its family; so is a file that
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     import dalsegno
 
-__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "options", "without_password"]
+__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "group", "options", "without_password"]
 
 EXIT_CODES: Final[dict[type[Exception], int]] = {
     Misuse: 2,
@@ -111,7 +112,10 @@ class Frame:
             raise Misuse("no database named: give --store URL, such as sqlite:///agents.db, or set DALSEGNO_STORE.")
         if self.store.startswith("memory:"):
             raise Misuse(f"{self.store} lives and dies with one process; name a file or a server (--store).")
-        with connect(self.store, tenant=self.tenant or "default", user=self.user, create=create) as ds:
+        key = os.environ.get("DALSEGNO_AUDIT_KEY")
+        with connect(
+            self.store, tenant=self.tenant or "default", user=self.user, create=create, audit_key=key or None
+        ) as ds:
             if ds.scope().tenant == NOBODY:
                 msg = f"no tenant {ds.tenant!r} in this database; check the name (--tenant, or DALSEGNO_TENANT)."
                 raise Missing(msg)
@@ -131,45 +135,62 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(function, include_extras=True)
-        own = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "frame"]
-
-        @functools.wraps(function)
-        def run(context: typer.Context, **values: Any) -> None:
-            given = {key: values.pop(key) for key in _OPTIONS}
-            with _guarded(debug=_given(context, given, "debug")):
-                named = _given(context, given, "store")
-                given_words = {key: _given(context, given, key) for key in ("store", "tenant", "user")}
-                frame = Frame(
-                    named_store=named,
-                    store=named or os.environ.get("DALSEGNO_STORE"),
-                    tenant=_given(context, given, "tenant") or os.environ.get("DALSEGNO_TENANT"),
-                    user=_given(context, given, "user") or os.environ.get("DALSEGNO_USER"),
-                    named=tuple(
-                        word
-                        for key, value in given_words.items()
-                        if value
-                        for word in (f"--{key}", without_password(value))
-                    ),
-                    out=Output(as_json=_given(context, given, "as_json")),
-                )
-                function(frame, **values)
-                sys.stdout.flush()
-
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        signature = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-        signature += [each.replace(kind=keyword, annotation=hints[each.name]) for each in own]
-        signature += [
-            inspect.Parameter(key, keyword, annotation=annotation, default=default)
-            for key, (annotation, default) in _OPTIONS.items()
-        ]
-        run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in signature}
-        del run.__wrapped__
-        app.command(name)(run)
+        app.command(name)(_wrapped(function))
         return function
 
     return register
+
+
+def group(app: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register what a group of commands does when none of them is named; otherwise like `command`."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        app.callback(invoke_without_command=True)(_wrapped(function))
+        return function
+
+    return register
+
+
+def _wrapped(function: Callable[..., None]) -> Callable[..., None]:
+    hints = get_type_hints(function, include_extras=True)
+    own = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "frame"]
+
+    @functools.wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        given = {key: values.pop(key) for key in _OPTIONS}
+        if context.invoked_subcommand is not None:  # a group's own options, given before the command's name
+            context.obj = {key: _given(context, given, key) for key in _OPTIONS}
+            return
+        with _guarded(debug=_given(context, given, "debug")):
+            named = _given(context, given, "store")
+            given_words = {key: _given(context, given, key) for key in ("store", "tenant", "user")}
+            frame = Frame(
+                named_store=named,
+                store=named or os.environ.get("DALSEGNO_STORE"),
+                tenant=_given(context, given, "tenant") or os.environ.get("DALSEGNO_TENANT"),
+                user=_given(context, given, "user") or os.environ.get("DALSEGNO_USER"),
+                named=tuple(
+                    word
+                    for key, value in given_words.items()
+                    if value
+                    for word in (f"--{key}", without_password(value))
+                ),
+                out=Output(as_json=_given(context, given, "as_json")),
+            )
+            function(frame, **values)
+            sys.stdout.flush()
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    signature = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    signature += [each.replace(kind=keyword, annotation=hints[each.name]) for each in own]
+    signature += [
+        inspect.Parameter(key, keyword, annotation=annotation, default=default)
+        for key, (annotation, default) in _OPTIONS.items()
+    ]
+    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in signature}
+    del run.__wrapped__
+    return run
 
 
 def options(

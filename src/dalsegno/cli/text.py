@@ -19,7 +19,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["HOSTILE", "clean", "clip", "counted", "one_line", "shown", "time"]
+__all__ = ["HOSTILE", "clean", "clip", "counted", "one_line", "shown", "size", "time"]
 
 HOSTILE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
@@ -33,6 +33,7 @@ how Persian words and families of emoji are written, and move nothing.
 """
 
 _CLIP: Final = 400
+_UNIT: Final = 1000
 
 
 def _written_out(match: re.Match[str]) -> str:
@@ -64,6 +65,16 @@ def one_line(text: str) -> str:
 def shown(text: str, style: str = "") -> Text:
     """A cleaned text for the console, in which nothing is markup."""
     return Text(clean(text).expandtabs(4), style=style)
+
+
+def size(number: int) -> str:
+    """A number of bytes, in the unit that says it in a few digits."""
+    amount = float(number)
+    for unit in ("bytes", "KB", "MB"):
+        if amount < _UNIT:
+            return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"
+        amount /= _UNIT
+    return f"{amount:,.1f} GB"
 
 
 def time(at: datetime) -> str:

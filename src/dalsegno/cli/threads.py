@@ -47,10 +47,11 @@ def threads(
     limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Only those after this thread in the list.")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="With the tombstones of deleted threads.")] = False,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag.")] = None,
 ) -> None:
     """List threads, with where they stand, their owners and sizes."""
     with frame.connect() as ds:
-        found = ds.threads.list(limit=limit, after=after, deleted=deleted)
+        found = ds.threads.list(limit=limit, after=after, deleted=deleted, tag=tag)
         status = ds.threads.status(*(thread.thread_id for thread in found))
     if frame.out.as_json:
         frame.out.document([{**plain(thread), "status": status[thread.thread_id]} for thread in found])
@@ -65,6 +66,7 @@ def threads(
         frame.out.note("no threads")
     if len(found) == limit:
         words = ["threads", "--after", found[-1].thread_id, "--limit", limit, *(["--deleted"] if deleted else [])]
+        words += ["--tag", tag] if tag is not None else []
         frame.out.note(f"There may be more: {frame.proposal(*words)}")
 
 

@@ -1,4 +1,4 @@
-"""`dalsegno delete`, `reopen` and `prune`: what takes something away, and what lets an id be used again.
+"""`dalsegno delete`, `reopen`, `prune` and `tag`: what takes away, opens an id again, or says something of a thread.
 
 Rules of this module:
 
@@ -20,7 +20,7 @@ from dalsegno.errors import Misuse
 if TYPE_CHECKING:
     import dalsegno
 
-__all__ = ["register"]
+__all__ = ["Yes", "agree", "register"]
 
 _NO = 1
 
@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
     command(app, "delete")(delete)
     command(app, "reopen")(reopen)
     command(app, "prune")(prune)
+    command(app, "tag")(tag)
 
 
 def delete(frame: Frame, *, thread: ThreadId, yes: Yes = False) -> None:
@@ -40,7 +41,7 @@ def delete(frame: Frame, *, thread: ThreadId, yes: Yes = False) -> None:
     with frame.connect(thread) as ds:
         found = ds.threads.get(thread)
         sizes = f"{counted(found.events, 'event')} and {counted(found.checkpoints, 'checkpoint')}"
-        _agree(frame, f"Delete thread {thread!r} with its {sizes}? This cannot be undone.", yes=yes)
+        agree(frame, f"Delete thread {thread!r} with its {sizes}? This cannot be undone.", yes=yes)
         ds.threads.delete(thread)
     if frame.out.as_json:
         done = {"thread_id": thread, "deleted": True, "events": found.events, "checkpoints": found.checkpoints}
@@ -74,7 +75,7 @@ def prune(
     with frame.connect(thread) as ds:
         before = _count(ds, thread)
         newest = "the newest" if keep == 1 else f"the {keep} newest"
-        _agree(
+        agree(
             frame,
             f"Drop the checkpoints of thread {thread!r} but {newest}? There are {before:,}; states that are dropped "
             "cannot be shown, resumed or forked any more.",
@@ -90,11 +91,28 @@ def prune(
         )
 
 
+def tag(
+    frame: Frame,
+    *,
+    thread: ThreadId,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Words to put on it.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take them off instead.")] = False,
+) -> None:
+    """Put tags on a thread: words to find it by, and to say how long it is kept."""
+    with frame.connect(thread) as ds:
+        (ds.threads.untag if remove else ds.threads.tag)(thread, *tags)
+        has = ds.threads.get(thread).tags
+    if frame.out.as_json:
+        frame.out.document({"thread_id": thread, "tags": has})
+    else:
+        frame.out.note(f"thread {thread}: {', '.join(has) or 'no tags'}")
+
+
 def _count(ds: dalsegno.Dalsegno, thread: str) -> int:
     return ds.threads.get(thread).checkpoints
 
 
-def _agree(frame: Frame, question: str, *, yes: bool) -> None:
+def agree(frame: Frame, question: str, *, yes: bool) -> None:
     """Go on if `--yes` stands there or a person says so; end the command otherwise."""
     if yes:
         return

@@ -6,6 +6,7 @@ Rules of this module:
   compaction can be tried, compared and done again from the same originals.
 * A conversation's messages are numbered once. What the journal numbered keeps its number; where there is no journal,
   a message is known by its id, or by its place among those that stayed.
+* What was taken out and is in the list again (another graph holds it) is not told a second time: it stays.
 * Nothing of the outcome is taken unless it holds (`core/verification.py`) and saves what it was run for. Otherwise the
   answer says why, and the caller leaves everything as it was.
 """
@@ -124,20 +125,24 @@ def numbered(turns: Sequence[Turn], summary: Summary) -> tuple[Turn, ...]:
         summary: what was taken out of it before.
 
     Returns:
-        The turns, each with a number of its own. One known by its id gets the number it had; one without an id takes
-        the next number that is neither covered nor known; what is new gets numbers above all others.
+        The turns, each with a number. One that came with a number keeps it, and none that came without gets the same;
+        one known by its id gets the number it had; one without an id takes the next number that is neither covered nor
+        known; what is new gets numbers above all others.
     """
-    taken = set(numbers_in(summary.covered)) | set(summary.numbers.values()) | {turn.number for turn in turns}
+    theirs = {turn.number for turn in turns if turn.number}
+    taken = {*numbers_in(summary.covered), *summary.numbers.values(), *theirs}
     gaps = iter([number for number in range(1, summary.last + 1) if number not in taken])
-    last = max([summary.last, *(turn.number for turn in turns)])
-    given: set[int] = set()
+    last = max([summary.last, *theirs])
+    given = set(theirs)
     found: list[Turn] = []
     for turn in turns:
-        known = turn.number or (summary.numbers.get(turn.id, 0) if turn.id is not None else next(gaps, 0))
-        if not known or known in given:
-            last += 1
-            known = last
-        given.add(known)
+        known = turn.number
+        if not known:
+            known = summary.numbers.get(turn.id, 0) if turn.id is not None else next(gaps, 0)
+            if not known or known in given:
+                last += 1
+                known = last
+            given.add(known)
         found.append(replace(turn, number=known))
     return tuple(found)
 
@@ -164,11 +169,24 @@ def prepare(
     Returns:
         What is to be done, or None for nothing.
     """
+    turns = _not_again(turns, summary)
     shown = count(render(summary, policy.fact_tokens, count))
     found = plan(turns, policy, other_tokens=other_tokens + shown, force=force)
     if found is None:
         return None
     return Prepared(turns=numbered(turns, summary), summary=summary, policy=policy, plan=found)
+
+
+def _not_again(turns: Sequence[Turn], summary: Summary) -> tuple[Turn, ...]:
+    """The turns; those wait that the summary stands for already. What the journal numbered since was said anew."""
+    told = set(summary.evicted)
+    return tuple(replace(turn, pending=True) if turn.id in told and not turn.number else turn for turn in turns)
+
+
+def _back(stay: Sequence[Turn], summary: Summary) -> tuple[str, ...]:
+    """Ids of messages that were taken out before and stay now that they are in the list again."""
+    told = set(summary.evicted)
+    return tuple(turn.id for turn in stay if turn.id is not None and turn.id in told)
 
 
 def settle(
@@ -200,7 +218,7 @@ def settle(
         after,
         last=max([summary.last, *(turn.number for turn in prepared.turns)]),
         numbers=MappingProxyType({turn.id: turn.number for turn in stay if turn.id is not None}),
-        evicted=tuple(turn.id for turn in evicted if turn.id is not None),
+        evicted=tuple(turn.id for turn in evicted if turn.id is not None) + _back(stay, summary),
     )
     before_shown = count(render(summary, policy.fact_tokens, count))
     tokens_after = (

@@ -4,6 +4,9 @@ Rules of this module:
 
 * What stays: the instructions at the start, the newest user message wherever it stands, the newest messages, whatever
   still waits for something (a call without a result, a turn that awaits approval), and nothing else.
+* What stays after the instructions begins with a user message where the list has one to begin with: the one that opened
+  the turn. Several providers refuse a conversation that begins with an answer or a call. A caller whose list goes to
+  none of them may do without.
 * A call and its results stay or go together, however many calls a turn makes and wherever their results stand. A result
   belongs to the newest call before it that bears its id and has no result yet, because real transcripts use ids
   again; a second result of the same call belongs to that call.
@@ -15,7 +18,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dalsegno.errors import Misuse
@@ -77,13 +80,14 @@ class Cut:
     evicted: tuple[int, ...]
 
 
-def cut(turns: Sequence[Turn], keep_recent: int) -> Cut:
+def cut(turns: Sequence[Turn], keep_recent: int, *, begin_with_user: bool = True) -> Cut:
     """Cut a conversation so that nothing is orphaned.
 
     Args:
         turns: the whole list, oldest first.
         keep_recent: how many of the newest turns stay, instructions at the start and results without a call not
             counted; more stay where the cut would part a call from a result.
+        begin_with_user: whether the user's words that opened the first turn that stays do so too.
 
     Raises:
         Misuse: `keep_recent` is below 1.
@@ -96,10 +100,29 @@ def cut(turns: Sequence[Turn], keep_recent: int) -> Cut:
     stay = {*range(lead), *countable[-keep_recent:], *waiting}
     stay.update(at for at in countable if turns[at].pending)
     stay.update([at for at in countable if turns[at].role == "user"][-1:])
+    stay.update([at for at in countable if _speaks(turns[at])][-1:])
     whole = {groups[at] for at in stay}
+    if begin_with_user:
+        whole.update(groups[at] for at in _opening(turns, countable, lambda at: groups[at] in whole))
     kept = tuple(at for at in range(len(turns)) if groups[at] in whole and at not in orphans)
     there = set(kept)
     return Cut(kept=kept, evicted=tuple(at for at in range(len(turns)) if at not in there))
+
+
+def _opening(turns: Sequence[Turn], countable: Sequence[int], stays: Callable[[int], bool]) -> list[int]:
+    """The user's words before the first turn that stays, unless that is a user's: one position, or none."""
+    opened: list[int] = []
+    for at in countable:
+        if stays(at):
+            return [] if turns[at].role == "user" and not turns[at].answers else opened
+        if _speaks(turns[at]):
+            opened = [at]
+    return []
+
+
+def _speaks(turn: Turn) -> bool:
+    """Whether these are a user's own words, not the results that some transcripts put in a user's mouth."""
+    return turn.role == "user" and not turn.calls and not turn.answers
 
 
 def _pairs(turns: Sequence[Turn]) -> tuple[list[int], set[int], set[int]]:

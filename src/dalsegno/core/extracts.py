@@ -60,14 +60,17 @@ def extract(text: str, budget_tokens: int, count: Count = estimate) -> str:
         if price <= room:
             room -= price
             taken.append(at)
-    return _joined([piece.text for piece in pieces], sorted(taken))
+    while (said := _joined(pieces, sorted(taken))) and count(said) > budget_tokens:
+        taken.pop()  # a counter need not be additive
+    return said
 
 
 class _Stretch(NamedTuple):
-    """Part of a text, with the kinds of facts in it."""
+    """Part of a text, with the kinds of facts in it, and whether a blank stood before it."""
 
     text: str
     kinds: frozenset[Kind]
+    apart: bool = True
 
     def worth(self, at: int, last: int) -> float:
         """How much it matters: its facts, a question, its place; a long one has to say more."""
@@ -97,13 +100,13 @@ def _stretches(text: str) -> list[_Stretch]:
     ends.append((len(text), len(text)))
     pieces = []
     at = 0
-    for (_, start), (end, _) in itertools.pairwise(ends):
+    for (gone, start), (end, _) in itertools.pairwise(ends):
         kinds = set()
         while at < len(facts) and facts[at].start < end:
             kinds.add(facts[at].kind)
             at += 1
         if piece := " ".join(text[start:end].split()):
-            pieces.append(_Stretch(piece, frozenset(kinds)))
+            pieces.append(_Stretch(piece, frozenset(kinds), apart=start > gone or text[start].isspace()))
     return pieces
 
 
@@ -141,12 +144,15 @@ def _whole_words(text: str, *, end: bool) -> str:
     return text[min(places) + 1 :] if places else ""
 
 
-def _joined(pieces: Sequence[str], taken: Sequence[int]) -> str:
+def _joined(pieces: Sequence[_Stretch], taken: Sequence[int]) -> str:
     parts: list[str] = []
     before = -1
     for at in taken:
-        parts.append(" " if at == before + 1 and parts else GAP if parts or at else "")
-        parts.append(pieces[at])
+        if at == before + 1 and parts:
+            parts.append(" " if pieces[at].apart else "")
+        elif parts or at:
+            parts.append(GAP)
+        parts.append(pieces[at].text)
         before = at
     if taken and taken[-1] != len(pieces) - 1:
         parts.append(" …")

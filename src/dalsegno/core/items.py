@@ -47,6 +47,7 @@ __all__ = [
     "digest_of",
     "digest_of_pooled",
     "elements_of",
+    "is_chunk",
     "is_message",
     "last_places",
     "lift",
@@ -140,6 +141,8 @@ def lift(tree: Json, plan: Plan) -> Any:
             for key, part in tree.items()
             if isinstance(part, (str, list, dict)) and (new := lift(part, plan)) is not part
         }
+        if "id" in changed and ("$m" in tree or "$type" in tree):
+            del changed["id"]  # a message is known by it, in the item as it stands
         return {**tree, **changed} if changed else tree
     return tree
 
@@ -326,7 +329,7 @@ class _Rebuild:
         self._take(size_of(ranges))
         for place in places_of(ranges):
             element = _item(self._items, place)
-            if isinstance(element, dict) and len(element) == 1 and "$chunk" in element:
+            if is_chunk(element):
                 if not isinstance(element["$chunk"], list):
                     raise Damaged(f"item {place[0]}:{place[1]}", expected="a chunk of a list", found=element)
                 for part in element["$chunk"]:
@@ -348,6 +351,11 @@ def _dict_from(pairs: list[Any]) -> Json:
     if order is not None:
         tree["$keys"] = order
     return tree
+
+
+def is_chunk(tree: Any) -> bool:
+    """Whether an item holds several elements of a list."""
+    return isinstance(tree, dict) and len(tree) == 1 and "$chunk" in tree
 
 
 def is_message(tree: Any) -> bool:

@@ -5,7 +5,8 @@ Rules of this module:
 * A line is held against those messages alone, not against the whole span: `#12 user: paid $50` is wrong when #14 said
   it. It is dropped when it
 
-  - names no message, one that is not in the span, more than eight, or another author than theirs;
+  - names no message, one that is not in the span, more than eight, or another author than theirs, be it in its head or
+    as the one who "said" or "approved" what it tells;
   - states a number, date, time, id, address, path or version that those messages do not;
   - quotes wording, or tells of an approval or a commitment, that none of them contains, or tells of one while naming
     messages of several authors, so that nobody could say who gave it;
@@ -166,6 +167,11 @@ class Judge:
         for name in claim.who:
             if name.casefold() in self._names and name.casefold() not in theirs:
                 return Why.WRONG_AUTHOR, name
+        subject = _SUBJECT.match(claim.text)
+        if subject:
+            name = _HAN_NAMES.get(subject[0][:2], (subject["name"] or "").casefold())
+            if name in self._names and name not in theirs:
+                return Why.WRONG_AUTHOR, name
         return None
 
     def _foreign(self, text: str, told: Sequence[Turn]) -> tuple[Why, str] | None:
@@ -186,6 +192,16 @@ class Judge:
         if key not in self._indices:
             self._indices[key] = FactIndex.of(turn.text for turn in told)
         return self._indices[key]
+
+
+_SUBJECT = re.compile(
+    r"(?:the\s)?(?P<name>[\w.-]{1,40})\s(?:said|says|ask(?:s|ed)|approve[sd]|agree[sd]|promise[sd]|confirm(?:s|ed)|"
+    r"request(?:s|ed)|want(?:s|ed)|told|tells|repl(?:ies|ied)|wrote|writes|state[sd]|commit(?:s|ted))\b"
+    r"|(?:用户|助手|助理)[说說问問表同批承要确答回]",
+    re.IGNORECASE,
+)
+"""A text that opens with who says it."""
+_HAN_NAMES = {"用户": "user", "助手": "assistant", "助理": "assistant"}
 
 
 def _terms(text: str) -> set[str]:

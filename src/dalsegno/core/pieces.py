@@ -83,7 +83,7 @@ At most about {words} words in all. Only the lines, nothing before or after them
 
 {record}"""
 
-_CLOSING = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
+_CLOSING = re.compile("[<＜﹤〈‹](?=[\\s\\\\/／\u200b-\u200d\u2060\ufeff]{0,40}record\\b)", re.IGNORECASE)
 
 
 def fenced(text: str) -> str:

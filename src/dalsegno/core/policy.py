@@ -40,6 +40,8 @@ class CompactionPolicy:
         max_messages: more messages than this call for a compaction; None for no such trigger.
         max_tokens: more tokens of the whole request than this do; None for no such trigger.
         keep_recent: how many of the newest messages stay word for word, at least.
+        begin_with_user: whether what stays begins with the user message that opened its first turn, one more than
+            `keep_recent` where that is an answer; several providers refuse a list that begins with one.
         window: tokens the model takes in all; given together with `share`.
         share: part of the window, above 0 and at most 1, that stands in for `max_tokens`.
         min_saving: part of what pulled the trigger that a compaction must take, from 0 to 1.
@@ -50,6 +52,7 @@ class CompactionPolicy:
     max_messages: int | None = 20
     max_tokens: int | None = 8000
     keep_recent: int = 6
+    begin_with_user: bool = True
     window: int | None = None
     share: float | None = None
     min_saving: float = 0.1
@@ -62,6 +65,8 @@ class CompactionPolicy:
         for name, least in (("keep_recent", 1), ("digest_tokens", 100), ("fact_tokens", 0)):
             _check_count(name, getattr(self, name), least=least)
         _check_part("min_saving", self.min_saving)
+        if not isinstance(self.begin_with_user, bool):
+            raise Misuse(f"begin_with_user={self.begin_with_user!r}: give True or False.")
         if (self.window is None) != (self.share is None):
             raise Misuse("window and share go together: give both, or neither and max_tokens.")
         if self.share is not None:
@@ -146,7 +151,7 @@ def plan(turns: Sequence[Turn], policy: CompactionPolicy, *, other_tokens: int =
     by = triggers(policy, messages=len(turns), tokens=tokens)
     if not by and not force:
         return None
-    where = cut(turns, policy.keep_recent)
+    where = cut(turns, policy.keep_recent, begin_with_user=policy.begin_with_user)
     gone = sum(turns[at].tokens for at in where.evicted)
     enough = {
         Trigger.MESSAGES: len(where.evicted) >= policy.min_saving * len(turns),

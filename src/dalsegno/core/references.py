@@ -20,9 +20,15 @@ _SCHEME = "blob://"
 _REFERENCE = re.compile("blob://([0-9a-f]{64})")
 
 
+class _Reference(str):
+    """A reference that stands for a stored part, told apart from a text of the program's that reads like one."""
+
+    __slots__ = ()
+
+
 def reference_to(digest: bytes) -> str:
-    """The reference to a blob."""
-    return _SCHEME + digest.hex()
+    """The reference to a blob; `laid_open` makes plain text of it."""
+    return _Reference(_SCHEME + digest.hex())
 
 
 def digest_in(reference: str) -> bytes:
@@ -40,11 +46,13 @@ def digest_in(reference: str) -> bytes:
 
 def laid_open(tree: Any) -> Json:
     """A tree in which a value that is nothing but a blob (bytes, an array) has become the reference to it."""
+    if type(tree) is _Reference:
+        return str(tree)
     if isinstance(tree, list):
         return [laid_open(part) for part in tree]
     if not isinstance(tree, dict):
         return tree  # type: ignore[no-any-return]
     for key, part in tree.items():
-        if key[:1] == "$" and isinstance(part, str) and _REFERENCE.fullmatch(part):
-            return part
+        if key[:1] == "$" and type(part) is _Reference:
+            return str(part)
     return {key: laid_open(part) for key, part in tree.items()}

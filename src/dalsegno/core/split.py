@@ -116,13 +116,14 @@ class Split:
 
     # --- values
 
-    def node(self, tree: Any, old: Any, depth: int = 0) -> Any:
+    def node(self, tree: Any, old: Any, depth: int = 0, *, told: bool = False) -> Any:
         """Split a lifted tree.
 
         Args:
             tree: the new value.
             old: the parent's node for the same value, or None.
             depth: how many splits stand above this one.
+            told: whether events point to the elements of this list, so that each has an item of its own.
 
         Returns:
             The node, all its parts plain JSON.
@@ -136,8 +137,8 @@ class Split:
             tree = tree.tree
         body = self.body_of(tree)
         if depth < MAX_DEPTH:
-            if isinstance(tree, list) and (grows or len(body) > WHOLE_BYTES or any(map(is_message, tree))):
-                return {"$list": self._ranges(tree, old, depth)}
+            if isinstance(tree, list) and (grows or told or len(body) > WHOLE_BYTES or any(map(is_message, tree))):
+                return {"$list": self._ranges(tree, old, depth, told=told)}
             if isinstance(tree, dict) and len(body) > DICT_BYTES and is_plain_object(tree):
                 pairs = [[key, tree[key]] for key in _keys_in_order(tree)]
                 return {"$dict": self._ranges(pairs, old, depth, keyed=True)}
@@ -174,9 +175,11 @@ class Split:
                 grown.append([lane, pos, pos])
         return grown
 
-    def _ranges(self, elements: list[Any], old: Any, depth: int, *, keyed: bool = False) -> list[Range]:
+    def _ranges(
+        self, elements: list[Any], old: Any, depth: int, *, keyed: bool = False, told: bool = False
+    ) -> list[Range]:
         ranges = elements_of(old) or []
-        alone = keyed or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
+        alone = keyed or told or any(map(is_message, elements))  # events point to a message's item, keys to a pair's
         before = _Before([(place, self._old[place]) for place in places_of(ranges) if place in self._old], alone=alone)
         by_key = before.by_key() if keyed else {}
         small = [None if alone else self._small(element) for element in elements]

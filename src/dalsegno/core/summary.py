@@ -116,8 +116,8 @@ class Summary:
         facts: every protected fact that was said in them, verbatim, with its coordinate.
         last: the highest number that any message of the conversation has been given.
         numbers: by message id, the numbers of messages that stay below `last`.
-        evicted: ids of the messages that the newest compaction took out, those that have one. They are gone from the
-            list for room alone; nobody deleted them.
+        evicted: ids of the messages that the newest compaction took out, those that have one, and of those taken out
+            before that were in the list again. They are gone for room alone; nobody deleted them.
         extra: fields of a later version, kept as they were read.
     """
 

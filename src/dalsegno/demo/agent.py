@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* Nothing in the graph knows of dalsegno. It is what anyone would write: messages with the `add_messages` reducer, a
-  model node, and one `Send` for each tool call, so that the calls of one message run as siblings in one superstep.
+* The graph is what anyone would write: messages with the `add_messages` reducer, a model node, and one `Send` for each
+  tool call, so that the calls of one message run as siblings in one superstep. What knows of dalsegno is how a tool
+  acts (`errands.py`), which is handed in.
 * The model is a replay: a pure function from the messages so far to the next recorded words. It first compares the
   messages with the script, so a thread that came back changed is found at once.
 * Every node tells a witness where it is (`start`, `effect`, `return`). The witness is how the demo knows which nodes
@@ -19,14 +20,14 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from dalsegno.demo.script import MODEL, TOOL, Errand, Phase, Script
+from dalsegno.demo.script import MODEL, TOOL, Phase, Script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from langchain_core.messages import BaseMessage
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
+
+    from dalsegno.demo.errands import Act
 
 __all__ = ["Ticket", "Witness", "agent"]
 
@@ -55,7 +56,7 @@ class Ticket(TypedDict):
 
 def agent(
     script: Script,
-    act: Callable[[Errand], None],
+    act: Act,
     witness: Witness,
     saver: BaseCheckpointSaver[Any],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -63,7 +64,7 @@ def agent(
 
     Args:
         script: what was said.
-        act: does an errand in the outside world; its effect is there on return.
+        act: does an errand in the outside world; its effect is there, and on record, on return.
         witness: told of every step.
         saver: where the thread is kept.
     """
@@ -79,8 +80,7 @@ def agent(
         position, sibling, step = state["position"], state["sibling"], _step(config)
         witness(TOOL, position, "start", step=step, sibling=sibling)
         (errand, *_) = script.errands_at(position)
-        act(errand)
-        witness(TOOL, position, "effect", step=step, sibling=sibling)
+        act(errand, lambda: witness(TOOL, position, "effect", step=step, sibling=sibling))
         result = script.result_at(position)
         witness(TOOL, position, "return", step=step, sibling=sibling)
         return {"messages": [result]}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dalsegno.connect import connect
 from dalsegno.demo.agent import agent
+from dalsegno.demo.errands import through_ledger
 from dalsegno.demo.play import head_of, play
 from dalsegno.demo.script import PHASES, Phase, Script
 from dalsegno.demo.world import World
@@ -131,7 +132,7 @@ def perform(job: Job, tell: Callable[[dict[str, Any]], None]) -> None:
     began = time.perf_counter()
     with connect(job.url, tenant=job.tenant, user=job.user) as ds:
         observer = _Observer(job, tell, ds.checkpointer)
-        graph = agent(script, lambda errand: world.act(errand, by=job.name), observer, ds.checkpointer)
+        graph = agent(script, through_ledger(ds.actions, world, by=job.name), observer, ds.checkpointer)
         head = head_of(graph, job.thread_id)
         reopened_ms = (time.perf_counter() - began) * 1000
         events = ds.journal.read(job.thread_id) if head.messages else []

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* Both sides do the same work in the same order: the same graph, the same messages, one new SQLite file each, closed
-  before it is measured (so that the log is folded in). What is compared is by how much the files grew; their empty
-  tables are told apart, since a short conversation is small beside either.
+* Both sides do the same work in the same order: the same graph, the same messages, no ledger, one new SQLite file
+  each, closed before it is measured (so that the log is folded in). What is compared is by how much the files grew;
+  their empty tables are told apart, since a short conversation is small beside either.
 * LangGraph's own saver is not needed to run dalsegno. Where it is not installed its size is None, and whoever shows
   the number says so.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalsegno.connect import connect
+from dalsegno.core.journal import Kind
 from dalsegno.demo.agent import agent
 from dalsegno.demo.play import head_of, play
 from dalsegno.demo.script import Phase, Script, said
@@ -56,7 +57,7 @@ class Undisturbed:
 
     Attributes:
         messages: what was said (`said`), in order.
-        events: (author, kind, text) of each event of its journal, in order.
+        events: (author, kind, text) of each event that was said, in order.
         stored: size of dalsegno's file.
         stored_by_langgraph: size of the file of LangGraph's own SQLite saver; None where that is not installed.
     """
@@ -90,8 +91,10 @@ def undisturbed(script: Script, folder: Path) -> Undisturbed:
 
 
 def spoken(journal: Journal, thread_id: str) -> list[tuple[str, str, str]]:
-    """Author, kind and text of each event of a thread, in order."""
-    return [(event.author, str(event.kind), event.text) for event in journal.read(thread_id)]
+    """Author, kind and text of each event of a thread that was said, in order; the ledger's moves are none."""
+    return [
+        (event.author, str(event.kind), event.text) for event in journal.read(thread_id) if event.kind != Kind.ACTION
+    ]
 
 
 def _stock(script: Script, path: Path) -> FileSize | None:
@@ -114,7 +117,7 @@ def _size(path: Path) -> int:
 
 
 def _play_through(script: Script, saver: BaseCheckpointSaver[Any]) -> list[dict[str, Any]]:
-    graph = agent(script, lambda _errand: None, _unobserved, saver)
+    graph = agent(script, lambda _errand, landed: landed(), _unobserved, saver)
     play(graph, script, _THREAD)
     return [said(message) for message in head_of(graph, _THREAD).messages]
 

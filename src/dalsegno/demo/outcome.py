@@ -1,7 +1,8 @@
 """What a performance came to: values that can be shown, compared and written as JSON.
 
 The verdict, `Outcome.holds`, is False when one message or event differs from the undisturbed run, when an execution
-that had finished ran again or was gone, or when a compaction of the conversation keeps less than it must.
+that had finished ran again or was gone, when an effect on the world came twice or the ledger does not know it, or when
+a compaction of the conversation keeps less than it must.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dalsegno.demo.errands import Entry
     from dalsegno.demo.measure import FileSize
     from dalsegno.demo.script import Moment
     from dalsegno.demo.shortening import Shortened
@@ -81,6 +83,7 @@ class Outcome:
         events: how many events the thread's journal holds.
         events_identical: whether author, kind and text of each equal those of the undisturbed run.
         effects: what happened in the outside world.
+        ledger: the actions on record.
         stored: what dalsegno's file for the undisturbed run takes.
         stored_by_langgraph: what the file of LangGraph's own SQLite saver takes for the same run; None where that saver
             is not installed.
@@ -101,6 +104,7 @@ class Outcome:
     events: int
     events_identical: bool
     effects: tuple[Effect, ...]
+    ledger: tuple[Entry, ...]
     stored: FileSize
     stored_by_langgraph: FileSize | None
     shortened: Shortened | None
@@ -112,11 +116,20 @@ class Outcome:
 
     @property
     def doubled(self) -> tuple[Effect, ...]:
-        """Effects on the world that happened more than once."""
+        """Effects on the world that happened more than once. Must be empty."""
         return tuple(effect for effect in self.effects if effect.times > 1 and not effect.reads)
 
     @property
+    def accounted(self) -> bool:
+        """Whether the ledger has each effect on the world as a success, and no other."""
+        done = sorted(effect.tool for effect in self.effects if not effect.reads)
+        return done == sorted(entry.tool for entry in self.ledger if entry.state == "succeeded") and len(done) == len(
+            self.ledger
+        )
+
+    @property
     def holds(self) -> bool:
-        """The verdict: identical, nothing finished ran again or was lost, and the summary keeps what it must."""
+        """The verdict: identical, nothing finished ran again or was lost, each effect once, the summary keeps all."""
         kept = self.shortened is None or self.shortened.holds
-        return self.identical and not self.finished_again and not self.lost and kept
+        once = not self.doubled and self.accounted
+        return self.identical and not self.finished_again and not self.lost and once and kept

@@ -5,8 +5,8 @@ Rules of this module:
 * The verdict is computed from what two processes reported and from what the store holds, never from what should have
   happened: `Outcome.holds` is False when one message differs, when an execution that had finished ran again, or when
   one that had finished was gone.
-* A tool that was killed after its effect and before its record acts again. That is what "at least once" means, it is
-  counted and shown, and it is not held against the store: only the tool and the world it acts on can rule it out.
+* A tool that was killed after its effect and before its record runs again; its effect must not come again. What
+  happened in the world is counted there, and compared with the ledger.
 * What the performance leaves behind is the thread in the store that the caller named; everything else lies in the
   folder the caller gave.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalsegno.connect import connect
 from dalsegno.demo.child import Job
+from dalsegno.demo.errands import ledger_of
 from dalsegno.demo.measure import Undisturbed, spoken, undisturbed
 from dalsegno.demo.outcome import Execution, Outcome, Reopened
 from dalsegno.demo.process import Launch, failure, spawn
@@ -99,6 +100,7 @@ def perform(
     with connect(url, tenant=tenant, user=user) as ds:
         played = ds.threads.state(thread_id)["messages"]
         events = spoken(ds.journal, thread_id)
+        ledger = ledger_of(ds, thread_id)
     messages = [said(message) for message in played]
     return Outcome(
         thread_id=thread_id,
@@ -115,6 +117,7 @@ def perform(
         events=len(events),
         events_identical=events == calm.events,
         effects=World(world).effects(),
+        ledger=ledger,
         stored=calm.stored,
         stored_by_langgraph=calm.stored_by_langgraph,
         shortened=shortened(played),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from dalsegno.demo.world import only_reads
 from dalsegno.errors import Misuse, TranscriptError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ Phase = Literal["start", "effect", "return", "rest"]
 
 PHASES: Final[dict[Phase, str]] = {
     "start": "before the node did anything",
-    "effect": "after the tool's effect on the world, before its result was returned",
+    "effect": "in mid-effect: it was there in the world, and nobody had written that down",
     "return": "as the node returned, while its result was on the way to the store",
     "rest": "between two turns, with nothing left to run",
 }
@@ -181,19 +182,19 @@ class Script:
         )
 
     def default_moment(self) -> Moment:
-        """The most telling moment: a tool about to act, a sibling of the same step finished, another still to come.
+        """The most telling moment: a tool in mid-effect, a sibling of the same step finished, another still to come.
 
-        Where the transcript has no such step, the last tool that is about to act; where it has no tool, the model in
-        the middle of the conversation.
+        Where the transcript has no such step, the last tool in mid-effect, rather one that acts than one that looks;
+        where it has no tool, the model in the middle of the conversation.
         """
-        moments = [moment for moment in self.moments() if moment.phase == "start"]
-        errands = [moment for moment in moments if moment.node == TOOL]
+        moments = self.moments()
+        errands = [moment for moment in moments if moment.phase == "effect"]
+        acting = [moment for moment in errands if not only_reads(moment.tool or "")]
         between = [
-            moment
-            for moment in errands
-            if moment.position - 1 in self._errands and moment.position + 1 in self._errands
+            moment for moment in acting if moment.position - 1 in self._errands and moment.position + 1 in self._errands
         ]
-        return (between or errands[-1:] or moments[len(moments) // 2 :])[0]
+        speaking = [moment for moment in moments if moment.phase == "start"]
+        return (between or acting[-1:] or errands[-1:] or speaking[len(speaking) // 2 :])[0]
 
     def _walk(self) -> Iterator[tuple[str, int, Phase, int, str | None]]:
         """Yield (node, position, phase, turn, tool) as the agent's graph reaches them."""

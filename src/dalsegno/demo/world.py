@@ -3,8 +3,9 @@
 Rules of this module:
 
 * The world is not the thread's database, and shares no transaction with it: exactly as a payment service or a mail
-  server does not. A tool that is killed between its effect and its record therefore acts again when it is resumed,
-  and the count says so.
+  server does not. Between an effect and its record a process can be killed; an effect that came twice is counted.
+* As such services do, it keeps the idempotency key that came with an effect, and tells what has happened under it. It
+  does not compare keys by itself: that nothing happens twice is left to whoever acts.
 * An effect is committed before `act` returns.
 """
 
@@ -62,18 +63,30 @@ class World:
     def __init__(self, path: Path) -> None:
         self._path: Final = path
         with closing(self._open()) as world, world:
-            world.execute("CREATE TABLE IF NOT EXISTS effects (position INTEGER, tool TEXT, arguments TEXT, by TEXT)")
+            world.execute(
+                "CREATE TABLE IF NOT EXISTS effects (position INTEGER, tool TEXT, arguments TEXT, by TEXT, key TEXT)"
+            )
 
-    def act(self, errand: Errand, *, by: str) -> None:
+    def act(self, errand: Errand, *, by: str, key: str | None = None) -> int:
         """Let something happen: one row, committed on return.
 
         Args:
             errand: what is done.
             by: name of the process that does it.
+            key: idempotency key, where one comes with it.
+
+        Returns:
+            Number of the effect's receipt.
         """
-        row = (errand.position, errand.name, json.dumps(errand.arguments, ensure_ascii=False, default=str), by)
+        row = (errand.position, errand.name, json.dumps(errand.arguments, ensure_ascii=False, default=str), by, key)
         with closing(self._open()) as world, world:
-            world.execute("INSERT INTO effects VALUES (?, ?, ?, ?)", row)
+            return int(world.execute("INSERT INTO effects VALUES (?, ?, ?, ?, ?)", row).lastrowid or 0)
+
+    def receipt(self, key: str) -> int | None:
+        """Number of the receipt of what has happened under a key; None when nothing has."""
+        with closing(self._open()) as world:
+            found = world.execute("SELECT rowid FROM effects WHERE key = ?", (key,)).fetchone()
+        return None if found is None else int(found[0])
 
     def effects(self) -> tuple[Effect, ...]:
         """What happened, in the order of the transcript."""

@@ -206,13 +206,20 @@ class Actions(Face):
         wanted = _state(state)
         return await self._arun(lambda scope: actions.page(scope, thread=thread_id, state=wanted, limit=limit))
 
-    def verify(self) -> AuditVerdict:
-        """Follow every chain of the audit; see `docs/actions.md` for what that can notice."""
-        return self._run(audit.verify_all)
+    def verify(self, kept: Mapping[int, tuple[int, str]] | None = None) -> AuditVerdict:
+        """Follow every chain of the audit; see `docs/audit.md` for what that can notice.
 
-    async def averify(self) -> AuditVerdict:
+        Args:
+            kept: the `heads` of an earlier verdict, kept where whoever writes to the database cannot; every chain must
+                still hold what it held then.
+        """
+        ends = _ends(kept)
+        return self._run(lambda scope: audit.verify_all(scope, ends))
+
+    async def averify(self, kept: Mapping[int, tuple[int, str]] | None = None) -> AuditVerdict:
         """Async face of `verify`."""
-        return await self._arun(audit.verify_all)
+        ends = _ends(kept)
+        return await self._arun(lambda scope: audit.verify_all(scope, ends))
 
     # --- deciding
 
@@ -326,6 +333,14 @@ class Actions(Face):
             msg = "say who decides, with by=…; it goes on record"
             raise Misuse(msg)
         return move, who, [codec.encode(result, "result")] if move is Move.FIND_SUCCEEDED else None
+
+
+def _ends(kept: Mapping[int, tuple[int, str]] | None) -> dict[int, tuple[int, bytes]]:
+    try:
+        return {int(thread): (int(seq), bytes.fromhex(end)) for thread, (seq, end) in (kept or {}).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        msg = f"kept: {error}; give the heads of an earlier verdict, {{thread: (row, hash)}}"
+        raise Misuse(msg) from error
 
 
 def _raise_from(cause: BaseException | None, action: Action) -> None:

@@ -19,12 +19,14 @@ from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.langgraph.searchable import texts_of
 from dalsegno.services import inspect, reading, upkeep
+from dalsegno.services import tags as tagging
 from dalsegno.services.blobs import blob_of
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
 from dalsegno.services.loading import Loaded
 from dalsegno.services.memory_check import check_memories
 from dalsegno.services.sound import sound
+from dalsegno.services.tags import check_tags
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["CheckpointInfo", "Report", "Status", "Threads"]
@@ -62,7 +64,7 @@ class Threads(Face):
         self._saver = saver
 
     def list(
-        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False
+        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False, tag: str | None = None
     ) -> builtins.list[Thread]:
         """Threads by id.
 
@@ -70,8 +72,9 @@ class Threads(Face):
             limit: at most so many.
             after: only ids after this one, for the next page.
             deleted: with the tombstones of deleted threads.
+            tag: only threads with this tag.
         """
-        return self._run(lambda scope: _listed(scope, limit, after, deleted=deleted))
+        return self._run(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag))
 
     def get(self, thread_id: str) -> Thread:
         """One thread.
@@ -105,6 +108,25 @@ class Threads(Face):
             ThreadNotFound: there never was such a thread.
         """
         self._run(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    def tag(self, thread_id: str, *tags: str) -> None:
+        """Put tags on a thread: words to find it by, and to say how long it is kept. A run's lease does not matter.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+            Misuse: a tag is blank, too long, or no text.
+        """
+        words = check_tags(tags)
+        self._run(lambda scope: tagging.tag(scope, thread_name(thread_id), words), write=True, key=thread_id)
+
+    def untag(self, thread_id: str, *tags: str) -> None:
+        """Take tags off a thread; one that it does not have is no error.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+        """
+        words = check_tags(tags)
+        self._run(lambda scope: tagging.untag(scope, thread_name(thread_id), words), write=True, key=thread_id)
 
     def prune(self, thread_id: str, keep: int = 1) -> int:
         """Drop old checkpoints; the journal keeps what happened.
@@ -217,10 +239,10 @@ class Threads(Face):
     # --- the same for event loops
 
     async def alist(
-        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False
+        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False, tag: str | None = None
     ) -> builtins.list[Thread]:
         """Async face of `list`."""
-        return await self._arun(lambda scope: _listed(scope, limit, after, deleted=deleted))
+        return await self._arun(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag))
 
     async def aget(self, thread_id: str) -> Thread:
         """Async face of `get`."""
@@ -242,6 +264,16 @@ class Threads(Face):
     async def areopen(self, thread_id: str) -> None:
         """Async face of `reopen`."""
         await self._arun(lambda scope: upkeep.reopen_thread(scope, thread_name(thread_id)), write=True, key=thread_id)
+
+    async def atag(self, thread_id: str, *tags: str) -> None:
+        """Async face of `tag`."""
+        words = check_tags(tags)
+        await self._arun(lambda scope: tagging.tag(scope, thread_name(thread_id), words), write=True, key=thread_id)
+
+    async def auntag(self, thread_id: str, *tags: str) -> None:
+        """Async face of `untag`."""
+        words = check_tags(tags)
+        await self._arun(lambda scope: tagging.untag(scope, thread_name(thread_id), words), write=True, key=thread_id)
 
     async def aprune(self, thread_id: str, keep: int = 1) -> int:
         """Async face of `prune`."""
@@ -332,10 +364,11 @@ def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     return {"configurable": conf}
 
 
-def _listed(scope: Scope, limit: int | None, after: str | None, *, deleted: bool) -> Op[list[Thread]]:
+def _listed(scope: Scope, limit: int | None, after: str | None, *, deleted: bool, tag: str | None) -> Op[list[Thread]]:
     a_count("limit", limit, optional=True)
     a_text("after", after, optional=True)
-    return inspect.list_threads(scope, after=after, limit=limit, deleted=deleted)
+    a_text("tag", tag, optional=True)
+    return inspect.list_threads(scope, after=after, limit=limit, deleted=deleted, tag=tag)
 
 
 def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:

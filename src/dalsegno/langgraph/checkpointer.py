@@ -58,6 +58,9 @@ __all__ = ["FENCE", "FORK", "DalsegnoSaver", "OnInput", "Recorded"]
 
 R = TypeVar("R")
 
+_MEMORY = "memory://"
+"""What every database in memory is called, each being one of its own."""
+
 
 class DalsegnoSaver(BaseCheckpointSaver[int]):
     """A LangGraph checkpointer over a dalsegno store; made by `dalsegno.connect`, as `ds.checkpointer`."""
@@ -89,6 +92,16 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
         self._rebuilder = Rebuilder(self._memo, schema)
         self._classes = _types.Classes()
+
+    def shares(self, other: DalsegnoSaver) -> bool:
+        """Whether another saver keeps the same threads: the same tenant of the same database."""
+        same = self._store is other._store or (self._store.url == other._store.url != _MEMORY)
+        return same and self._scope().tenant == other._scope().tenant
+
+    @property
+    def told(self) -> str:
+        """Which threads these are, for messages."""
+        return f"{self._store.url}, tenant number {self._scope().tenant}"
 
     # --- reading
 
@@ -336,6 +349,10 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     async def adelete_thread(self, thread_id: str) -> None:
         """Async face of `delete_thread`."""
         await self._arun(lambda scope: upkeep.delete_thread(scope, thread_name(thread_id)))
+        self._memo.forget(thread_id)
+
+    def forget(self, thread_id: str) -> None:
+        """Drop what this process remembers of a thread; nothing stored is touched."""
         self._memo.forget(thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:

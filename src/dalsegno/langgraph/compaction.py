@@ -25,7 +25,7 @@ from dalsegno.langgraph.compacting import Compacted, Compaction, acompact, compa
 from dalsegno.langgraph.options import How, check_keys, check_kind, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 from dalsegno.langgraph.rereading import aregenerate, awho_said, regenerate, who_said
-from dalsegno.langgraph.surroundings import Unheld, channels_of, check_summary_channel, lets_go, takes
+from dalsegno.langgraph.surroundings import Returned, Unheld, channels_of, check_summary_channel, lets_go, takes
 
 __all__ = [
     "Compacted",
@@ -84,13 +84,14 @@ def compaction_node(
     place = _Place(messages_key, summary_key, removal)
     work = Compaction(policy, **how)
     other = work.other_tokens(system, tools)
-    unheld = Unheld(ds)
+    unheld, returned = Unheld(ds), Returned()
 
     def node(state: Any, config: RunnableConfig) -> dict[str, Any]:
         messages, value = place.read(state, config)
         if work.quiet(messages, other):
             return {}
         summary = summary_of(value, place.name)
+        returned.tell(messages, summary)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = originals(ds, thread_of(config), summary, work.lacks(messages, due))
@@ -107,6 +108,7 @@ def compaction_node(
         if work.quiet(messages, other):
             return {}
         summary = summary_of(value, place.name)
+        returned.tell(messages, summary)
         due = work.due(messages, summary, other_tokens=other)
         if due is not None and ds is not None:
             events = await aoriginals(ds, thread_of(config), summary, work.lacks(messages, due))

@@ -18,6 +18,7 @@ from langgraph.pregel._loop import PregelLoop
 
 from dalsegno.core import codec
 from dalsegno.core.items import Plan, lift
+from dalsegno.core.tree import canonical
 from dalsegno.langgraph.authors import writer_of
 from dalsegno.langgraph.said import said_of
 from dalsegno.langgraph.steps import Lists, Steps, Written, delta_lists
@@ -89,21 +90,22 @@ def difference(
     old = {id(message) for message in had} - {id(message) for message, _ in written}
     plan = Plan()
     spoken: list[Spoken] = []
-    moved = [codec.encode(message, "state") for message in had if id(message) not in has and _is_nameless(message)]
+    lost = [message for message in had if id(message) not in has]
+    moved = [canonical(codec.encode(message, "state")) for message in lost if _is_nameless(message)]
     for name, part in after.items():
         for place, message in enumerate(part):
             said = said_of(message, writer_of(message, written)) if id(message) not in old else None
             if said is None:
                 continue
             tree = codec.encode(message, f"state.{name}[{place}]")
-            if said.id is None and tree in moved:
-                moved.remove(tree)
+            if said.id is None and canonical(tree) in moved:
+                moved.remove(canonical(tree))
                 continue
             spoken.append(Spoken(said=said, tree=tree, lifted=lift(tree, plan)))
     gone: list[str] = []
-    if standing is not None and before is not None and (lost := _ids(m for m in had if id(m) not in has)):
+    if standing is not None and before is not None and (ids := _ids(lost)):
         still = _ids(message for part in standing for message in part)
-        gone = [id_ for id_ in lost if id_ not in still]
+        gone = [id_ for id_ in ids if id_ not in still]
     return Heard(spoken=spoken, gone=gone, plan=plan) if spoken or gone else None
 
 

@@ -32,7 +32,7 @@ from dalsegno.langgraph.compacting import Compacted, Compaction, render_summary
 from dalsegno.langgraph.compaction import removals
 from dalsegno.langgraph.options import How, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
-from dalsegno.langgraph.surroundings import Unheld
+from dalsegno.langgraph.surroundings import Returned, Unheld
 from dalsegno.langgraph.tools import HasActions, ToolActions
 from dalsegno.langgraph.turns import turns_of
 
@@ -77,7 +77,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         self.tools = []
         self._ds = ds
         self._work = Compaction(policy, **how)
-        self._unheld = Unheld(ds)
+        self._unheld, self._returned = Unheld(ds), Returned()
         self._other_tokens = 0
         self._last: tuple[Any, str] = (None, "")
         self._counter = Calibrated(base=self._work.count) if calibrate else None
@@ -94,6 +94,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if self._work.quiet(messages, self._other_tokens):
             return None
         summary = summary_of(state.get("summary"))
+        self._returned.tell(messages, summary)
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
             events = originals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))
@@ -110,6 +111,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
         if self._work.quiet(messages, self._other_tokens):
             return None
         summary = summary_of(state.get("summary"))
+        self._returned.tell(messages, summary)
         due = self._work.due(messages, summary, other_tokens=self._other_tokens)
         if due is not None and self._ds is not None:
             events = await aoriginals(self._ds, thread_of(get_config()), summary, self._work.lacks(messages, due))

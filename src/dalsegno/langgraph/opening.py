@@ -100,7 +100,7 @@ class Opening:
             if name not in found.prints:
                 print_value(found.prints, name, value)
         if not found.migrated:
-            self._memo.hold(row.name, row.ns, Held(row.id, found.prints))
+            self._memo.hold(row.name, row.ns, Held(row.id, found.prints, row.state))
         self._authors.note_sends(row.name, row.id, send_nodes(values))
         paths = {write.task: write.path for write in row.writes}
         for task, channel, value in found.writes:

@@ -21,7 +21,7 @@ from langgraph.types import Send
 from dalsegno.contracts import Op
 from dalsegno.core import codec
 from dalsegno.core.bulk import collector_paused
-from dalsegno.core.items import elements_of, is_message, places_of, put_back
+from dalsegno.core.items import elements_of, is_chunk, is_message, places_of, put_back
 from dalsegno.core.references import laid_open
 from dalsegno.core.schema import StateSchema
 from dalsegno.langgraph.config import config_of
@@ -77,7 +77,12 @@ class Rebuilder:
         lists = {
             name: kept
             for name, kept in (left.prints if left is not None else {}).items()
-            if isinstance(kept, ListPrint) and name in row.state and kept.is_sole() and kept.kept(kept.objects)
+            if isinstance(kept, ListPrint)
+            and name in row.state
+            and left is not None
+            and left.nodes.get(name) == row.state[name]
+            and kept.is_sole()
+            and kept.kept(kept.objects)
         }
         (found,) = yield from self._rebuild([row], lists)
         return found
@@ -215,7 +220,7 @@ class Rebuilder:
     def _write(
         self, write: reading.StoredWrite, loaded: Loaded, version: int | None, *, migrated: bool
     ) -> list[tuple[str, Any]]:
-        channel, tree = _name(write.channel), put_back(write.tree, loaded.trees, loaded.blobs)
+        channel, tree = write.channel, put_back(write.tree, loaded.trees, loaded.blobs)
         if not migrated:
             return [(channel, codec.decode(tree))]
         schema = cast("StateSchema", self._schema)
@@ -234,11 +239,24 @@ class Rebuilder:
             trees = [loaded.trees.get(place) for place in missing]
             if len(missing) == len(known) and not all(map(is_message, trees)):
                 return codec.decode(put_back(node, loaded.trees, loaded.blobs))
-            fresh = [codec.decode(put_back(loaded.trees[place], loaded.trees, loaded.blobs)) for place in missing]
+            if any(map(is_chunk, trees)):  # a list that lost its messages: not every place is one element
+                return self._piecewise(node, known, loaded)
+            fresh = [codec.decode(put_back(tree, loaded.trees, loaded.blobs)) for tree in trees]
             self._memo.learn(row.thread, zip(missing, fresh, strict=True))
             templates = iter(fresh)
             known = [next(templates) if template is MISSING else template for template in known]
         return codec.clone_list(known)
+
+    def _piecewise(self, node: Any, known: Sequence[Any], loaded: Loaded) -> list[Any]:
+        """A list of which some places have templates, and some others hold several elements."""
+        out: list[Any] = []
+        for place, template in zip(places_of(elements_of(node) or []), known, strict=True):
+            if template is MISSING:
+                part = put_back({"$list": [[place[0], place[1], place[1]]]}, loaded.trees, loaded.blobs)
+                out.extend(codec.decode(part))
+            else:
+                out.extend(codec.clone_list([template]))
+        return out
 
 
 def metadata_of(row: Row, loaded: Loaded) -> dict[str, Any]:
@@ -272,10 +290,6 @@ def same(left: Any, right: Any) -> bool:
 
 def _migrated_send(schema: StateSchema, send: Any, version: int | None) -> Any:
     return Send(send.node, schema.read_part(send.arg, version)) if isinstance(send, Send) else send
-
-
-def _name(channel: Any) -> str:
-    return channel if isinstance(channel, str) else str(codec.decode(channel))
 
 
 def _add_versions(checkpoint: dict[str, Any], values: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ from dalsegno.errors import Misuse, NotSerializable
 from dalsegno.langgraph.authors import Authors, writer_of
 from dalsegno.langgraph.caller import graph_of
 from dalsegno.langgraph.config import FORK, conf_of, config_of, fence_of, metadata_with
-from dalsegno.langgraph.pending import TASKS
+from dalsegno.langgraph.pending import TASKS, pending_nodes
 from dalsegno.langgraph.said import has_messages, said_of
 from dalsegno.langgraph.steps import Written
 from dalsegno.langgraph.types import storable
@@ -117,7 +117,13 @@ class Requests:
         thread, ns = thread_name(conf.get("thread_id")), conf.get("checkpoint_ns") or ""
         parent: str | None = conf.get("checkpoint_id")
         source, step, run, rest = split_metadata(metadata_with(config, metadata))
-        work = _Values(self._memo.held(thread, ns, parent), [*written, *self._authors.of(thread, parent)], Plan())
+        graph = graph_of(loop) if loop is not None else None
+        work = _Values(
+            self._memo.held(thread, ns, parent),
+            [*written, *self._authors.of(thread, parent)],
+            Plan(),
+            goes_on=loop is not None and loop.durability == "async" and bool(pending_nodes(checkpoint, graph)),
+        )
         # A copy has the values of another checkpoint than its parent.
         compare = parent is None or metadata.get("source") == "fork"
         with collector_paused():
@@ -125,6 +131,7 @@ class Requests:
                 work.add(name, value, is_new=compare or name in new_versions)
             work.settle()
         plan = work.plan
+        graph = graph_of(loop) if loop is not None else None
         request = Put(
             thread=thread,
             place=Placement(
@@ -142,10 +149,10 @@ class Requests:
             step=step,
             run=run,
             meta=lift(codec.encode(rest, "metadata"), plan) if rest and rest != {"parents": {}} else None,
-            graph=orjson.dumps(graph_of(loop)) if loop is not None else None,
+            graph=None if graph is None else orjson.dumps(graph),
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
-            forms=self._memo.forms(),
+            waits=bool(pending_nodes(checkpoint, graph)) if ns == "" else None,
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
@@ -168,8 +175,7 @@ class Requests:
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
-        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints))
-        self._memo.learn_forms(done.forms)
+        self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints, done.state))
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
             if ranges is not None:
@@ -206,8 +212,11 @@ class Requests:
 class _Values:
     """The values of one put, compared with what was held of its parent."""
 
-    def __init__(self, held: Held | None, written: Sequence[tuple[Any, str]], plan: Plan) -> None:
+    def __init__(
+        self, held: Held | None, written: Sequence[tuple[Any, str]], plan: Plan, *, goes_on: bool = False
+    ) -> None:
         self.plan = plan
+        self._goes_on = goes_on
         self.out: dict[str, Value] = {}
         self.marks = Marks(sends=[])
         self._held = held
@@ -227,25 +236,36 @@ class _Values:
         if has_messages(value):
             self._standing[name] = whole
         before = self._held.prints.get(name) if self._held is not None else None
+        node = self._held.nodes.get(name) if self._held is not None else None
+        tail: list[Any] | None = None  # what a value that goes on from the printed one has more; None: it does not
         if isinstance(before, ListPrint) and type(value) is list and before.kept(value):
             tail = value[len(before) :]
-            if tail:
-                self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole)
-                add_print(self.marks.prints, name, lambda: before.extended(tail))
-                self.marks.templates[name] = codec.clone_list(tail)
-                return
-        elif not (isinstance(before, ValuePrint) and before.kept(value)):
-            if self._held is None and not is_new:
-                self.out[name] = Unchanged(whole)
-                return
+        elif isinstance(before, ValuePrint) and before.kept(value):
+            tail = []
+        if before is not None and tail == []:
+            self.marks.prints[name] = before
+            self.out[name] = Unchanged(whole, node)
+        elif not is_new and (self._goes_on or self._held is None):
+            # Not written, yet not the same: the step that runs by now may be changing it in place, and a run that goes
+            # on from here would do so once more. It has the parent's value; what stays changed is taken at rest.
+            self._leave(name, before, whole)
+        elif tail and isinstance(before, ListPrint):
+            self.out[name] = Appended(self._trees(name, tail, len(before)), _said(tail, self._written), whole, node)
+            add_print(self.marks.prints, name, partial(before.extended, tail))
+            self.marks.templates[name] = codec.clone_list(tail)
+        else:
             self.out[name] = whole()
             self._loses = self._loses or (not name.startswith("__") and _may_lose(before, value))
             print_value(self.marks.prints, name, value)
             if has_messages(value):
                 self.marks.templates[name] = codec.clone_list(value)
-            return
-        self.marks.prints[name] = before
-        self.out[name] = Unchanged(whole)
+
+    def _leave(self, name: str, before: ListPrint | ValuePrint | None, whole: Callable[[], Whole]) -> None:
+        if before is None or self._held is None:
+            self.out[name] = Unchanged(whole)
+        else:
+            self.marks.prints[name] = before
+            self.out[name] = Unchanged(whole, self._held.nodes.get(name))
 
     def settle(self) -> None:
         """Say in whole what every list has when one may have lost a message: it is gone only if none has it."""
@@ -262,7 +282,9 @@ def _whole(name: str, value: Any, plan: Plan, written: Sequence[tuple[Any, str]]
     tree = codec.encode(value, f"state.{name}")
     if name == START and isinstance(tree, dict) and is_plain_object(tree):
         return Whole(lift_input(tree, plan), inline=True)
-    return Whole(lift_value(tree, plan), _said(value, written) if has_messages(value) else None)
+    if has_messages(value):  # told by the value: a message of the program's own class has a tree of another kind
+        return Whole(lift(tree, plan), _said(value, written))
+    return Whole(lift_value(tree, plan))
 
 
 def _may_lose(before: ListPrint | ValuePrint | None, value: Any) -> bool:

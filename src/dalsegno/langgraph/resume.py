@@ -16,6 +16,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel import Pregel
+from langgraph.runtime import RunControl
 from langgraph.types import Command, Durability, StateSnapshot
 
 from dalsegno.errors import CheckpointNotFound, GraphChanged, InputOnResume, Misuse, ThreadNotFound
@@ -38,6 +39,7 @@ def resume(
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
     durability: Durability | None = None,
+    control: RunControl | None = None,
 ) -> Any:
     """Continue a thread from its last checkpoint.
 
@@ -50,6 +52,7 @@ def resume(
         input: not allowed; it is here to be refused with a message that says why.
         config: further settings of the run (callbacks, metadata, recursion limit).
         durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
+        control: LangGraph's handle to stop the run after the step in progress, as `graph.invoke` takes it.
 
     Returns:
         What `graph.invoke` returns.
@@ -66,7 +69,7 @@ def resume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
     snapshot = _known(graph.get_state(base), thread_id)
-    return graph.invoke(_answer(snapshot, thread_id, value, input), base, durability=durability)
+    return graph.invoke(_answer(snapshot, thread_id, value, input), base, durability=durability, control=control)
 
 
 async def aresume(
@@ -77,6 +80,7 @@ async def aresume(
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
     durability: Durability | None = None,
+    control: RunControl | None = None,
 ) -> Any:
     """Async face of `resume`."""
     _ready(graph)
@@ -85,7 +89,7 @@ async def aresume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
     snapshot = _known(await graph.aget_state(base), thread_id)
-    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base, durability=durability)
+    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base, durability=durability, control=control)
 
 
 def fork(

@@ -24,7 +24,7 @@ from dalsegno.core.summary import Summary
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 
-__all__ = ["Unheld", "channels_of", "check_summary_channel", "lets_go", "takes"]
+__all__ = ["Returned", "Unheld", "channels_of", "check_summary_channel", "lets_go", "takes"]
 
 _log = logging.getLogger("dalsegno.compaction")
 
@@ -122,3 +122,26 @@ class Unheld:
             step = "The next run compacts it, and under another durability this one would."
         self._told = True
         _log.warning("the conversation is due but is not compacted, for %s. %s", why, step)
+
+
+class Returned:
+    """Says once that what was taken out is in the list again, so that no compaction makes it shorter for good."""
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self._told = False
+
+    def tell(self, messages: Sequence[Any], summary: Summary) -> None:
+        """Log it, if it is so."""
+        if self._told or not summary.evicted:
+            return
+        gone = set(summary.evicted)
+        back = sum(getattr(message, "id", None) in gone for message in messages)
+        if back:
+            self._told = True
+            _log.warning(
+                "%d messages that were taken out are in the list again, and stay. Another graph holds them: a subgraph "
+                "is given its parent's messages at each call, and the parent never hears what it took out. Compact in "
+                "the graph that holds them.",
+                back,
+            )

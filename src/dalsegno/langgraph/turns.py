@@ -30,6 +30,8 @@ Pending = Callable[[Any], bool]
 """Tells whether a message awaits an approval or an answer from outside."""
 
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "chat": "assistant"}
+_CALL_NOTHING = frozenset({"user", "tool", "system"})
+"""Roles in whose messages a `tool_use` block is material that someone put there."""
 _SAID = frozenset({Kind.MESSAGE, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.EDIT})
 
 
@@ -63,7 +65,8 @@ def turn_of(message: Any, place: str = "message", count: Count = estimate, pendi
         for call in fields.get(key) or ()
         if isinstance(call, Mapping)
     ]
-    calls = calls or [block.get("id") for block in _blocks(fields, "tool_use")]
+    if not calls and _ROLES.get(role, role) not in _CALL_NOTHING:
+        calls = [block.get("id") for block in _blocks(fields, "tool_use")]
     name = fields.get("name")
     return Turn(
         role=_ROLES.get(role, role),

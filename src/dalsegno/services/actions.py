@@ -346,16 +346,16 @@ def find(scope: Scope, action_id: str) -> Op[Action]:
 @sound
 def page(scope: Scope, *, thread: str | None, state: State | None, limit: int | None) -> Op[list[Action]]:
     """Actions of the tenant and user, the oldest first."""
-    rows = yield Step(
-        "actions_page",
-        {
-            "tenant": scope.tenant,
-            "owner": scope.user,
-            "thread": None if thread is None else pack_name(thread),
-            "state": None if state is None else str(state),
-            "limit": 2**62 if limit is None else limit,
-        },
-    )
+    wanted = {
+        "tenant": scope.tenant,
+        "owner": scope.user,
+        "state": None if state is None else str(state),
+        "limit": 2**62 if limit is None else limit,
+    }
+    if thread is None:
+        rows = yield Step("actions_page", wanted)
+    else:
+        rows = yield Step("actions_of", {**wanted, "thread": pack_name(thread)})
     return [view(unpack_name(columns[0]), row_of(columns[1:])) for columns in rows]
 
 

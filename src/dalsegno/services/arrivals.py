@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalsegno.contracts import Op
-from dalsegno.core.items import Place, digest_of
+from dalsegno.core.items import Place, digest_of, is_message
 from dalsegno.core.journal import Kind
 from dalsegno.core.search import signature
 from dalsegno.core.split import Split
@@ -25,7 +25,7 @@ from dalsegno.services.lines import Known, known_messages, mark_of, spans_of
 from dalsegno.services.loading import Loaded
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["Arrived", "Moment", "Said", "event_row", "events_of"]
+__all__ = ["Arrived", "Moment", "Said", "event_row", "events_of", "may_be_message"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def events_of(
         if said.id:
             known[said.id] = Known(body, said.author)  # it may come in another channel too
     for id_, place in lost.items():
-        if id_ in known and id_ not in moment.elsewhere:
+        if id_ in known and id_ not in moment.elsewhere and _was_said(known[id_], place, old):
             gone = Said(id_, Kind.DELETE, known[id_].author, "")
             events.append(event_row(row, moment, Kind.DELETE, gone, place))
     return events
@@ -148,9 +148,19 @@ def _lost(arrived: Sequence[Arrived], old: Loaded) -> dict[str, Place]:
     return {id_: place for id_, place in gone.items() if id_ is not None and id_ not in said}
 
 
+def _was_said(known: Known, place: Place, old: Loaded) -> bool:
+    """Whether what is gone from a place is the message that the lineage knows, not a record that has its id."""
+    return is_message(old.trees.get(place)) or known.place == place or known.same(old.bodies.get(place))
+
+
 def _message_id(tree: Any) -> str | None:
-    found = tree.get("id") if isinstance(tree, dict) and "$m" in tree else None
+    found = tree.get("id") if may_be_message(tree) else None
     return found if isinstance(found, str) else None
+
+
+def may_be_message(tree: Any) -> bool:
+    """Whether a tree may be that of a message; one of a class of the program's own looks like any other object."""
+    return isinstance(tree, dict) and ("$m" in tree or "$type" in tree)
 
 
 def event_row(row: ThreadRow, moment: Moment, kind: Kind, said: Said, place: Place) -> dict[str, Any]:

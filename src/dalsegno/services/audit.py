@@ -5,8 +5,13 @@ Rules of this module:
 * A row is added in the transaction of what it tells, under the thread's lock. No operation changes or removes one.
 * A row says what it has to say in full, names included; no other table is needed to read it. A salt keeps its digest
   from being guessed once its text is erased.
-* Verifying reads every row and collects all breaks. It cannot notice that a thread's rows *and* its head are both gone,
-  or that all of it was made anew: for that, keep `heads` somewhere else and compare.
+* The first row of a thread's chain links the chain to those that began before it in the tenant, so that one that goes
+  missing with its head is noticed.
+* With a key the ends are sealed: then who has the database and not the key can neither take rows off the end nor add
+  any. Every process that writes needs the key.
+* An erasure takes the texts of a chain and adds a row that says so.
+* Verifying reads every row and collects all breaks. It cannot notice by itself that all of it was made anew or put back
+  to an earlier moment: for that, keep `heads` somewhere else and compare (`kept`).
 """
 
 from __future__ import annotations
@@ -18,12 +23,12 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
-from dalsegno.core.chain import Break, Link, Verifier, digest_of, link
+from dalsegno.contracts import Op, Rows, Step
+from dalsegno.core.chain import ERASED_TO, Break, Head, Link, Root, Verifier, chained, digest_of, link, sealed
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow
 
-__all__ = ["AuditVerdict", "add", "verify_all"]
+__all__ = ["AuditVerdict", "add", "erase", "verify_all"]
 
 _PAGE = 1000
 _SALT_BYTES = 12
@@ -64,25 +69,68 @@ def add(row: ThreadRow, bodies: Sequence[Mapping[str, Any]]) -> Op[None]:
         digest = digest_of(text)
         before = link(row.tenant, row.thread, seq, row.now, digest, before)
         rows.append({**row.key, "seq": seq, "at": row.now, "digest": digest, "hash": before, "body": text})
-    yield (Step("audit_add", rows), Step("audit_head_save", {**row.key, "seq": seq, "hash": before}))
+    head = {**row.key, "seq": seq, "hash": before, "seal": _seal(row, row.thread, seq, before)}
+    if found:
+        yield (Step("audit_add", rows), Step("audit_head_save", head))
+        return
+    root = yield from _root(row.tenant)
+    place = root.chains + 1
+    linked = chained(row.tenant, place, row.thread, root.hash)
+    whole = {"tenant": row.tenant, "chains": place, "hash": linked, "seal": _seal(row, 0, place, linked)}
+    yield (
+        Step("audit_add", rows),
+        Step("audit_head_add", {**head, "place": place, "link": linked}),
+        Step("audit_root_save", whole),
+    )
+
+
+def _seal(row: ThreadRow, thread: int, number: int, end: bytes | None) -> bytes | None:
+    return None if row.seal_key is None else sealed(row.seal_key, row.tenant, thread, number, end)
+
+
+def _root(tenant: int) -> Op[Root]:
+    """The end of the tenant's chain of chains, locked: chains begin one after another."""
+    rows = yield Step("audit_root_lock", {"tenant": tenant})
+    if not rows:
+        yield Step("audit_root_begin", {"tenant": tenant})
+        rows = yield Step("audit_root_lock", {"tenant": tenant})
+    return _read_root(rows)
+
+
+def _read_root(rows: Rows) -> Root:
+    return Root(rows[0][0], *(None if each is None else bytes(each) for each in rows[0][1:])) if rows else Root(0, None)
+
+
+def erase(row: ThreadRow, name: str) -> Op[int]:
+    """Take the texts of a thread's chain away and put that on record under another name; returns how many went."""
+    found = yield Step("audit_head", row.key)
+    if not found:
+        return 0
+    sizes = yield Step("audit_size", row.key)
+    yield Step("audit_erase", row.key)
+    yield from add(row, [{"thread": name, "move": "erase", ERASED_TO: found[0][0]}])
+    texts: int = sizes[0][0]
+    return texts
 
 
 @sound
-def verify_all(scope: Scope) -> Op[AuditVerdict]:
-    """Follow every chain of the tenant."""
+def verify_all(scope: Scope, kept: Mapping[int, tuple[int, bytes]] | None = None) -> Op[AuditVerdict]:
+    """Follow every chain of the tenant, and compare with what was kept elsewhere of their ends."""
     heads = {
-        thread: (seq, bytes(hash_)) for thread, seq, hash_ in (yield Step("audit_heads", {"tenant": scope.tenant}))
+        thread: Head(seq, bytes(hash_), place, bytes(linked), None if seal is None else bytes(seal))
+        for thread, seq, hash_, place, linked, seal in (yield Step("audit_heads", {"tenant": scope.tenant}))
     }
-    verifier = Verifier(scope.tenant)
+    root = _read_root((yield Step("audit_root", {"tenant": scope.tenant})))
+    verifier = Verifier(scope.tenant, kept, key=scope.seal_key)
     thread, seq = -1, 0
     while page := (yield Step("audit_page", {"tenant": scope.tenant, "thread": thread, "seq": seq, "limit": _PAGE})):
         for thread, seq, at, body, digest, hash_ in page:
             verifier.take(Link(thread, seq, at, body, bytes(digest), bytes(hash_)))
-    verifier.end(heads)
+    verifier.end(heads, root)
     return AuditVerdict(
         rows=verifier.rows,
         chains=verifier.chains,
         erased=verifier.erased,
         breaks=verifier.breaks,
-        heads={number: (last, end.hex()) for number, (last, end) in heads.items()},
+        heads={number: (head.seq, head.hash.hex()) for number, head in sorted(heads.items())},
     )

@@ -14,26 +14,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.items import POOL, Plan, Range, elements_of, is_message, last_places, needs_of, places_of
+from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_places, needs_of, places_of
 from dalsegno.core.split import Split
-from dalsegno.services.arrivals import Arrived, Moment, Said, events_of
-from dalsegno.services.forms import forms
+from dalsegno.core.standing import Standing
+from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message
+from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
-from dalsegno.services.placing import Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import QUESTION, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
+from dalsegno.services.writes import listed
 
-__all__ = ["Appended", "Put", "PutDone", "Unchanged", "Value", "Whole", "put"]
+__all__ = ["ANY", "Appended", "Put", "PutDone", "Unchanged", "Value", "Whole", "put"]
+
+
+class _Any:
+    """Stands for whatever node the parent has."""
+
+
+ANY = _Any()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +51,12 @@ class Unchanged:
     """The channel's value is the parent's.
 
     Attributes:
-        otherwise: makes the value in case the parent turns out not to have the channel.
+        otherwise: makes the value in case the parent turns out not to have the channel, or another node for it.
+        node: the parent's node as this process remembers it; `ANY` where the caller says so by the channel's version.
     """
 
     otherwise: Callable[[], Whole]
+    node: Any = ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +66,14 @@ class Appended:
     Attributes:
         tail: lifted trees of the new elements.
         said: for each, what was said; None when it is not a message.
-        otherwise: makes the whole value in case the parent turns out not to have the channel.
+        otherwise: makes the whole value in case the parent turns out not to have the channel, or another node for it.
+        node: the parent's node as this process remembers it.
     """
 
     tail: Sequence[Any]
     said: Sequence[Said | None]
     otherwise: Callable[[], Whole]
+    node: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +109,7 @@ class Put:
         graph: nodes and triggers of the graph, as JSON, or None when unknown.
         version: schema version of the state; None keeps the parent's.
         fence: fencing token of the run's lease.
-        forms: numbers of forms that are known to be stored.
+        waits: whether the root graph has steps to run after it; None for a subgraph's.
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
     """
@@ -112,18 +126,17 @@ class Put:
     graph: bytes | None
     version: int | None
     fence: int | None
-    forms: Mapping[bytes, int] = field(default_factory=dict)
     elsewhere: AbstractSet[str] = frozenset()
+    waits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PutDone:
-    """A stored checkpoint: its thread's and its own number, its nodes by channel, and its forms' numbers."""
+    """A stored checkpoint: its thread's and its own number, and its nodes by channel."""
 
     thread: int
     ckpt: int
     state: dict[str, Any]
-    forms: Mapping[bytes, int]
 
 
 @sound
@@ -137,12 +150,13 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     place = request.place
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
     ns, head, head_id = yield from namespace(row, place.ns)
-    parent, own = yield from family(row, ns, place)
+    named = [body for body in (request.frame.shape, request.graph) if body is not None]
+    parent, own, found = yield from family(row, ns, place, list(map(digest_of_form, named)))
     forked = judge(place, row, parent, own, head, head_id)
     version = parent.version if request.version is None else request.version
     shared = parent.state if (version or 1) == (parent.version or 1) else {}
     values = {
-        name: value if isinstance(value, Whole) or name in shared else value.otherwise()
+        name: value if isinstance(value, Whole) or _goes_on(value, shared, name) else value.otherwise()
         for name, value in request.values.items()
     }
     split, old = yield from _prepare(row, request.plan, values, parent, forked=forked)
@@ -151,7 +165,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     branch = yield from branch_of(row, parent, own, place, forked=forked)
     moment = Moment(ckpt, branch, request.frame.created_at, is_root=place.ns == "", elsewhere=request.elsewhere)
     events = yield from events_of(row, moment, arrived, split, old)
-    numbers = yield from _forms(row, parent, request)
+    numbers = yield from forms(row.tenant, named, found)
     columns = {
         "ckpt": ckpt,
         "ns": ns,
@@ -164,23 +178,46 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "version": version,
         "run": request.run,
         "meta": _pooled(split, parent.meta, None if request.meta is None else split.body_of(request.meta)),
-        "shape": numbers.get(request.frame.shape),
-        "graph": None if request.graph is None else numbers.get(request.graph),
+        "shape": numbers[request.frame.shape],
+        "graph": None if request.graph is None else numbers[request.graph],
         "frame": request.frame.frame.decode(),
         "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    over = tuple(taken_over(row, request.fence))
+    is_head = head is None or ckpt >= head
+    if is_head and request.waits is not None:
+        row.stands = yield from _standing(row, own, waits=request.waits)
     yield (
+        *over,
         *moves,
         *store_items(row, split),
         Step("checkpoint_add", {**row.key, **columns}),
-        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if head is None or ckpt >= head else []),
+        *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
     if own is not None and own.is_stored:
         yield from sweep(row)
-    return PutDone(row.thread, ckpt, state, numbers)
+    return PutDone(row.thread, ckpt, state)
+
+
+def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) -> bool:
+    """Whether the parent has the node that the value goes on from; a list that grows must stand in elements."""
+    if name not in shared or (isinstance(value, Appended) and elements_of(shared[name]) is None):
+        return False
+    return value.node is ANY or orjson.dumps(value.node) == orjson.dumps(shared[name])
+
+
+def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
+    """Where the run stands at its new head; a question may have been written before its checkpoint."""
+    if not waits:
+        return Standing.CLOSED
+    if own is None or row.stands != Standing.ASKED:
+        return Standing.OPEN
+    rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
+    asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
+    return Standing.ASKED if asked else Standing.OPEN
 
 
 def _prepare(
@@ -233,22 +270,15 @@ def _split(
                 places = last_places(grown, len(value.tail))
                 arrived.append(Arrived(places, value.said, []))
             continue
-        state[name] = node = split.inline(value.tree) if value.inline else split.node(value.tree, before)
+        state[name] = node = (
+            split.inline(value.tree) if value.inline else split.node(value.tree, before, told=value.said is not None)
+        )
         had = list(places_of(elements_of(before) or []))
-        if value.said is not None or any(is_message(old.trees.get(place)) for place in had):
+        if value.said is not None or any(may_be_message(old.trees.get(place)) for place in had):
             # Also a list that has become empty, or something else: what it had is gone.
             has = list(places_of(elements_of(node) or []))
             arrived.append(Arrived(has, value.said or [None] * len(has), had))
     return state, arrived
-
-
-def _forms(row: ThreadRow, parent: Parent, request: Put) -> Op[dict[bytes, int]]:
-    """Numbers of the checkpoint's shape and graph, which most likely are the parent's."""
-    known = {body: number for number, body in (parent.shape, parent.graph) if number is not None and body is not None}
-    known.update(request.forms)
-    wanted = {body for body in (request.frame.shape, request.graph) if body is not None}
-    added = yield from forms(row.tenant, sorted(wanted - known.keys()))
-    return {body: added.get(body) or known[body] for body in wanted}
 
 
 def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes | None) -> int | None:
@@ -256,6 +286,6 @@ def _pooled(split: Split, before: tuple[int | None, bytes | None], body: bytes |
     if body is None:
         return None
     pos, old = before
-    if pos is not None and old is not None and orjson.loads(old) == orjson.loads(body):
+    if pos is not None and old is not None and digest_of(old) == digest_of(body):  # 0 is not False
         return pos
     return split.add_pool(body)

@@ -5,6 +5,7 @@ Rules of this module:
 * A summarizer sees all of what is taken out, in pieces under its own budget, and has `timeout` for all of them.
 * Whatever it does (raise, return nothing, an error's text or a lie, never return), the outcome is either a compaction
   that holds or everything as it was; the reason goes to the log as a warning, and the run goes on.
+* An answer far longer than what it was to shorten is nonsense; to judge it would take longer than the answer took.
 * With `fallback`, a span whose summarizer failed is told in its own words instead.
 * Who wants the program to stop is no failing summarizer: `KeyboardInterrupt` and `SystemExit` go through.
 """
@@ -17,7 +18,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -90,6 +91,9 @@ def check_budget(budget: Any) -> None:
         )
 
 
+_TWICE, _CHATTER = 2, 20_000
+
+
 class _Failed(Exception):
     """A summarizer did not deliver; the message says how."""
 
@@ -105,7 +109,8 @@ def carry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> 
         return _told(settle(prepared, count=count))
     try:
         shown = _shown(prepared, summarizer, count)
-        draft = _joined(_within(writing.seconds, lambda: [summarizer.summarize(piece) for piece in shown]))
+        most = _most(shown)
+        draft = _joined(_within(writing.seconds, lambda: [summarizer.summarize(piece) for piece in shown]), most)
     except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
         return _failed(prepared, writing, error, count)
     return _concluded(prepared, writing, draft, count)
@@ -117,31 +122,50 @@ async def acarry_out(prepared: Prepared, writing: Writing, count: Count = estima
     if summarizer is None:
         return _told(settle(prepared, count=count))
     try:
+        shown = _shown(prepared, summarizer, count)
+        most = _most(shown)
         async with asyncio.timeout(writing.seconds):
-            draft = _joined([await summarizer.asummarize(piece) for piece in _shown(prepared, summarizer, count)])
+            draft = _joined([await summarizer.asummarize(piece) for piece in shown], most)
     except TimeoutError:
         late = _Failed(f"did not answer within {writing.seconds:g} s")
         return _failed(prepared, writing, late, count)
-    except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
+    except _STOPS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
         return _failed(prepared, writing, error, count)
     return _concluded(prepared, writing, draft, count)
 
 
+_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+"""What ends a coroutine from outside."""
+
+
 def _shown(prepared: Prepared, summarizer: Summarizer, count: Count) -> Sequence[Piece]:
-    return pieces(prepared.evicted, summarizer.budget_tokens, prepared.budget_tokens, count)
+    """What the summarizer is handed: copies, for what it is given it may change, and the originals judge it."""
+    return pieces([replace(turn) for turn in prepared.evicted], summarizer.budget_tokens, prepared.budget_tokens, count)
 
 
-def _joined(drafts: Sequence[object]) -> str:
+def _most(shown: Sequence[Piece]) -> list[int]:
+    """How many characters the answer to each piece may have: taken before anyone else has the pieces in hand."""
+    return [_TWICE * len(piece.text) + _CHATTER for piece in shown]
+
+
+def _joined(drafts: Sequence[object], most: Sequence[int]) -> str:
     """The answers as one draft.
 
     Raises:
-        _Failed: one of them is no text or says nothing.
+        _Failed: one of them is no text, says nothing, or is out of all proportion.
     """
     for at, draft in enumerate(drafts, 1):
         if not isinstance(draft, str):
             raise _Failed(f"returned {type(draft).__name__} instead of text for piece {at} of {len(drafts)}")
         if not draft.strip():
             raise _Failed(f"returned nothing for piece {at} of {len(drafts)}")
+        if len(draft) > most[at - 1]:
+            raise _Failed(
+                f"returned {len(draft):,} characters for piece {at} of {len(drafts)}; {most[at - 1]:,} are the most "
+                "for what it was shown"
+            )
     return "\n".join(map(str, drafts))
 
 
@@ -183,7 +207,7 @@ def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -
     return _told(outcome, _HINT)
 
 
-def _failed(prepared: Prepared, writing: Writing, error: Exception, count: Count) -> Settled | Kept:
+def _failed(prepared: Prepared, writing: Writing, error: BaseException, count: Count) -> Settled | Kept:
     why = str(error) if isinstance(error, _Failed) else f"raised {type(error).__name__}: {error}"
     reason = f"the summarizer {_name(writing)} {why}"
     if writing.fallback:

@@ -4,7 +4,8 @@ Rules of this module:
 
 * A check reads every row of a thread and collects all findings; it never stops at the first and never mends.
 * What it proves: every place, parent, head, branch and blob that is pointed to is there; every body is JSON; every
-  digest is its body's; events are numbered without gaps; counters are not behind; nothing lies around unreferenced.
+  digest is its body's; events are numbered without gaps; counters are not behind; a run that waits for its next attempt
+  or is parked says why; nothing lies around unreferenced.
 * A checkpoint that is announced and not there yet (its writes came first) is no damage.
 """
 
@@ -18,13 +19,14 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
+from dalsegno.core.standing import Standing
 from dalsegno.errors import Damaged, ThreadNotFound
 from dalsegno.services.forms import digest_of_form
 from dalsegno.services.frames import from_micros, read_frame, read_state
-from dalsegno.services.ids import pack_name, unpack_id, unpack_name
+from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
 from dalsegno.services.lines import mark_of
 from dalsegno.services.loading import json_text
 from dalsegno.services.reading import stored_writes
@@ -63,6 +65,7 @@ class Thread:
         checkpoints: how many are stored, over all namespaces.
         deleted: whether only the tombstone is left.
         leased_to: who runs it now, if anyone.
+        tags: its tags, sorted.
     """
 
     thread_id: str
@@ -73,6 +76,7 @@ class Thread:
     checkpoints: int
     deleted: bool
     leased_to: str | None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +110,9 @@ class Verdict:
 
 
 def list_threads(
-    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False
+    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False, tag: str | None = None
 ) -> Op[list[Thread]]:
-    """Threads by id, those after `after`."""
+    """Threads by id, those after `after`; only those with a tag, if one is given."""
     rows = yield Step(
         "threads_page",
         {
@@ -117,6 +121,7 @@ def list_threads(
             "after": None if after is None else pack_name(after),
             "limit": 2**62 if limit is None else limit,
             "deleted": deleted,
+            "tag": None if tag is None else pack_name(tag),
         },
     )
     clock = yield Step("now", {})
@@ -155,7 +160,7 @@ def thread_bytes(scope: Scope, name: str) -> Op[int]:
 
 
 def _thread(columns: tuple[Any, ...], now: int) -> Thread:
-    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints = columns
+    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags = columns
     return Thread(
         thread_id=unpack_name(name),
         owner=owner,
@@ -165,6 +170,7 @@ def _thread(columns: tuple[Any, ...], now: int) -> Thread:
         checkpoints=checkpoints,
         deleted=deleted_at is not None,
         leased_to=holder if until is not None and until > now else None,
+        tags=tuple(sorted(map(unpack_name, orjson.loads(tags)))),
     )
 
 
@@ -176,12 +182,12 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     """
     row = yield from find_thread(scope, name)
     check = _Check(row)
-    yield from check.items()
-    yield from check.checkpoints()
-    yield from check.writes()
-    yield from check.events()
-    yield from check.blobs()
-    yield from check.orphans()
+    parts = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run, check.orphans)
+    for part in parts:
+        try:
+            yield from part()
+        except _BROKEN as error:  # a column of another type: SQLite takes any
+            check.find("json", part.__name__, "rows as dalsegno writes them", f"{type(error).__name__}: {error}")
     return check.verdict
 
 
@@ -209,6 +215,7 @@ class _Check:
         self.refs: set[bytes] = set()
         self.numbers: dict[int, Any] = {}
         self.forms: dict[int, str] = {}
+        self.branches: set[int] = {0}
         self.pointed: list[tuple[str, Place]] = []
         self.blobs_wanted: set[bytes] = set()
 
@@ -253,7 +260,7 @@ class _Check:
 
     def checkpoints(self) -> Op[None]:
         rows = yield Step("checkpoints_all", self.row.key)
-        branches = {number for number, _, _ in (yield Step("branches_of", self.row.key))} | {0}
+        self._branches((yield Step("branches_of", self.row.key)))
         self.numbers = {columns[0]: columns for columns in rows}
         for number, body, digest in (yield Step("forms_of", self.row.key)):
             self.forms[number] = body
@@ -263,18 +270,30 @@ class _Check:
         stored = [columns for columns in rows if columns[9] is not None]
         for columns in stored:
             self.verdict.checkpoints += 1
-            self._checkpoint(columns, branches)
-        for ns, name, head in (yield Step("namespaces_of", self.row.key)):
+            self._checkpoint(columns)
+        namespaces = yield Step("namespaces_of", self.row.key)
+        for columns in rows:
+            if columns[1] not in {ns for ns, _, _ in namespaces}:
+                self.find("dangling", f"checkpoint number {columns[0]}", f"namespace {columns[1]}", "nothing")
+        for ns, name, head in namespaces:
             newest = max((columns[0] for columns in stored if columns[1] == ns), default=None)
             if head != newest:
                 self.find("dangling", f"head of namespace {unpack_name(name)!r}", newest, head)
 
-    def _checkpoint(self, columns: tuple[Any, ...], branches: set[int]) -> None:
+    def _branches(self, branches: Rows) -> None:
+        self.branches = {number for number, _, _ in branches} | {0}
+        for number, parent, forked_at in branches:
+            if parent is not None and not (parent in self.branches and parent < number):
+                self.find("dangling", f"branch {number}", f"an earlier branch than {parent}", "nothing")
+            if forked_at is not None and not 0 < forked_at <= self.row.checkpoints:
+                self.find("dangling", f"branch {number}", f"a number up to {self.row.checkpoints}", forked_at)
+
+    def _checkpoint(self, columns: tuple[Any, ...]) -> None:
         ckpt, _ns, id_, parent, branch, meta, shape, graph, frame, state, *_ = columns
         place = f"checkpoint {unpack_id(bytes(id_))}"
         if parent is not None and (parent not in self.numbers or self.numbers[parent][9] is None):
             self.find("dangling", place, f"parent {parent}", "nothing")
-        if branch not in branches:
+        if branch not in self.branches:
             self.find("dangling", place, f"branch {branch}", "nothing")
         if meta is not None and (POOL, meta) not in self.trees:
             self.find("dangling", place, f"metadata at item 0:{meta}", "nothing")
@@ -284,7 +303,9 @@ class _Check:
         try:
             for node in read_state(state, self.forms.get(shape, "null")).values():
                 self._point(place, node)
-            read_frame(frame, self.forms.get(shape, "null"), packed_id="", created_at=0)
+            whole = read_frame(frame, self.forms.get(shape, "null"), packed_id=unpack_id(bytes(id_)), created_at=0)
+            if pack_id(whole["id"]) != bytes(id_):
+                self.find("digest", place, f"id {pack_id(whole['id']).hex()}", bytes(id_).hex())
         except _BROKEN as error:
             self.find("json", place, "a frame and a state", f"{type(error).__name__}: {error}")
         if ckpt > self.row.checkpoints:
@@ -299,14 +320,14 @@ class _Check:
             try:
                 for write in stored_writes(bytes(task), path, body):
                     self._point(place, write.tree)
+                    if pack_id(write.task) != bytes(task):
+                        self.find("digest", place, f"task {pack_id(write.task).hex()}", bytes(task).hex())
             except _BROKEN as error:
                 self.find("json", place, "pending writes", error)
 
     def events(self) -> Op[None]:
         expected = self.row.wiped + 1
-        for seq, kind, _author, _at, _branch, _ckpt, mark, lane, pos, _terms in (
-            yield Step("events_all", self.row.key)
-        ):
+        for seq, kind, _author, _at, branch, ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
             self.verdict.events += 1
             place = f"event #{seq}"
             if seq != expected:
@@ -316,15 +337,26 @@ class _Check:
                 Kind.of_code(kind)
             except Damaged:
                 self.find("kind", place, "a known kind", kind)
+            self._when(place, branch, ckpt)
             if (lane, pos) not in self.trees:
                 self.find("dangling", place, f"item {lane}:{pos}", "nothing")
                 continue
             tree = self.trees[lane, pos]
             id_ = tree.get("id") if isinstance(tree, dict) else None
-            if mark is not None and isinstance(id_, str) and mark_of(id_) != mark:
-                self.find("digest", place, f"mark {mark_of(id_)}", mark)
+            told = mark_of(id_) if isinstance(id_, str) else None
+            if mark is not None and told != mark:
+                self.find("digest", place, f"mark {told}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+
+    def _when(self, place: str, branch: int, ckpt: int | None) -> None:
+        """An event is of its checkpoint's branch, if that is there still."""
+        if branch not in self.branches:
+            self.find("dangling", place, f"branch {branch}", "nothing")
+        elif ckpt in self.numbers and self.numbers[ckpt][4] != branch:
+            self.find("dangling", place, f"branch {self.numbers[ckpt][4]}, that of checkpoint number {ckpt}", branch)
+        if ckpt is not None and not 0 < ckpt <= self.row.checkpoints:
+            self.find("dangling", place, f"a checkpoint's number, up to {self.row.checkpoints}", ckpt)
 
     def blobs(self) -> Op[None]:
         there = set()
@@ -340,6 +372,16 @@ class _Check:
         self.refs = there
         for digest in self.blobs_wanted - there:
             self.find("dangling", f"blob {digest.hex()}", "a reference of this thread", "nothing")
+
+    def run(self) -> Op[None]:
+        rows = yield Step("run_find", self.row.key)
+        stands = self.row.stands
+        if stands not in {*Standing}:
+            self.find("kind", "run", "a known standing", stands)
+        elif stands in (Standing.RETRY, Standing.PARKED) and not rows:
+            self.find("dangling", "run", f"how it failed, since it is {Standing(stands).name.lower()}", "nothing")
+        elif stands == Standing.RETRY and rows[0][-1] is None:
+            self.find("dangling", "run", "when the next attempt is due", "nothing")
 
     def orphans(self) -> Op[None]:
         try:

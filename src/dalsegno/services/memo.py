@@ -6,8 +6,8 @@ Rules of this module:
   same objects: identity of all leaves means equality, since leaves are immutable. A mutation in place replaces a leaf
   or changes a length, and is seen. A value with parts that cannot be walked has no print and is always encoded.
 * What is handed out is never what is kept: templates are private, every reader gets clones.
-* Nothing here is believed without the database's word on which checkpoint is the parent; a wrong or missing memory
-  costs time, never correctness.
+* Nothing here is believed without the database's word on which checkpoint is the parent and what its nodes are; a wrong
+  or missing memory costs time, never correctness.
 * Memory is bounded: the least recently used threads go first.
 """
 
@@ -16,11 +16,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, is_dataclass
+from functools import lru_cache
 from itertools import chain, repeat
 from operator import attrgetter, eq, is_
-from typing import Any
+from typing import Any, cast
 
 from dalsegno.core.items import Place, Range
 
@@ -32,9 +33,10 @@ _dict_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
 # What getrefcount says of an object that only one list holds: the list, and the call's own view.
 _ALONE = next(map(sys.getrefcount, [object()])) if _COUNTS else 0
+_MADE_IN_PYTHON = 1 << 9
+"""CPython's flag of a class that a class statement made."""
 _MOST_ELEMENTS = 50_000
 _MOST_STATES = 128
-_MOST_FORMS = 256
 
 
 class _Missing:
@@ -106,7 +108,7 @@ class ListPrint:
             TypeError: a part of one cannot be walked.
         """
         self.objects = list(objects)
-        if not all(map(hasattr, set(map(type, self.objects)), repeat("__pydantic_fields__"))):
+        if not all(map(_is_plain_model, set(map(type, self.objects)))):
             raise TypeError
         self._fields = _fields_of(self.objects)
         boxes = [value for value in self._fields if type(value) not in _ATOMS]
@@ -174,6 +176,23 @@ class ListPrint:
         return grown
 
 
+@lru_cache(maxsize=1024)
+def _is_plain_model(kind: type) -> bool:
+    """Whether fields and extra values are all there is to a model; private attributes are not looked at in bulk."""
+    return (
+        hasattr(kind, "__pydantic_fields__")
+        and hasattr(kind, "__pydantic_extra__")
+        and not getattr(kind, "__private_attributes__", None)
+        and _is_plain_class(kind)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_plain_class(kind: type) -> bool:
+    """Whether an object's attributes are all there is to it: it is no list, dict or error with some besides."""
+    return all(base.__flags__ & _MADE_IN_PYTHON for base in kind.__mro__[:-1])
+
+
 def _fields_of(objects: Sequence[Any]) -> list[Any]:
     return list(chain.from_iterable(map(dict.values, map(_dict_of, objects))))
 
@@ -198,6 +217,8 @@ def _walk(value: Any, leaves: list[Any], lengths: list[int]) -> bool:
         lengths.append(len(value))
         return _walk_all(value, leaves, lengths)
     if hasattr(kind, "__pydantic_fields__") or (is_dataclass(kind) and not hasattr(kind, "__slots__")):
+        if not _is_plain_class(cast("type", kind)):
+            return False
         inner = vars(value)
         lengths.append(len(inner))
         extra = getattr(value, "__pydantic_extra__", None)
@@ -214,10 +235,14 @@ def _walk_all(values: Iterable[Any], leaves: list[Any], lengths: list[int]) -> b
 
 @dataclass(slots=True)
 class Held:
-    """A state this process wrote or handed out: which checkpoint, and the prints of its channels."""
+    """A state this process wrote or handed out: which checkpoint, the prints of its channels, and its nodes then.
+
+    Another process may have put the checkpoint anew since; what is remembered holds where the node is still the same.
+    """
 
     checkpoint_id: str
     prints: dict[str, ListPrint | ValuePrint]
+    nodes: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -234,7 +259,6 @@ class Memo:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, str], Held] = OrderedDict()
         self._templates: OrderedDict[int, _Templates] = OrderedDict()
-        self._forms: OrderedDict[bytes, int] = OrderedDict()
         self._most = most_elements
         self._total = 0
 
@@ -302,18 +326,6 @@ class Memo:
             while self._total > self._most and len(self._templates) > 1:
                 _, oldest = self._templates.popitem(last=False)
                 self._total -= oldest.count
-
-    def forms(self) -> dict[bytes, int]:
-        """Numbers of the forms this process has met stored; a form is never deleted."""
-        with self._lock:
-            return dict(self._forms)
-
-    def learn_forms(self, numbers: Mapping[bytes, int]) -> None:
-        """Keep numbers of forms that are committed."""
-        with self._lock:
-            self._forms.update(numbers)
-            while len(self._forms) > _MOST_FORMS:
-                self._forms.popitem(last=False)
 
     def forget(self, thread: str) -> None:
         """Drop the prints of a thread (its templates belong to a number that is never given again)."""

@@ -11,13 +11,16 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dalsegno.contracts import Op, Step
 from dalsegno.errors import HeadMoved
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id
+from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import ThreadRow
 
 __all__ = [
@@ -66,8 +69,6 @@ class Parent:
     branch: int = 0
     state: dict[str, Any] = field(default_factory=dict)
     meta: tuple[int | None, bytes | None] = (None, None)
-    shape: tuple[int | None, bytes | None] = (None, None)
-    graph: tuple[int | None, bytes | None] = (None, None)
     version: int | None = None
 
 
@@ -95,26 +96,32 @@ class Own:
     is_stored: bool
 
 
-def family(row: ThreadRow, ns: int, request: Placement) -> Op[tuple[Parent, Own | None]]:
-    """The parent a put names, and the row its own id has already."""
+def family(
+    row: ThreadRow, ns: int, request: Placement, digests: Sequence[bytes]
+) -> Op[tuple[Parent, Own | None, dict[bytes, int]]]:
+    """The parent a put names, the row its own id has already, and numbers of forms by their digests."""
     own_id = pack_id(request.id)
     parent_id = pack_id(request.parent) if request.parent is not None else own_id
-    rows = yield Step("checkpoints_named", {**row.key, "ns": ns, "id": own_id, "parent": parent_id})
+    wanted = json_text([digest.hex() for digest in digests])
+    named = {**row.key, "ns": ns, "id": own_id, "parent": parent_id, "digests": wanted}
+    rows = yield Step("checkpoints_named", named)
     parent, own = Parent(), None
-    for ckpt, id_, up, branch, state, meta, shape, graph, meta_body, shape_body, graph_body, version in rows:
+    forms: dict[bytes, int] = {}
+    for ckpt, id_, up, branch, state, meta, meta_body, shape, digest, version in rows:
+        if ckpt is None:
+            forms[bytes(id_)] = min(up, forms.get(bytes(id_), up))
+            continue
         if bytes(id_) == own_id:
             own = Own(ckpt, up, branch, is_stored=state is not None)
         if request.parent is not None and bytes(id_) == parent_id and state is not None:
             parent = Parent(
                 ckpt,
                 branch,
-                read_state(state, shape_body),
+                read_state(state, sound_form(shape, digest)),
                 (meta, _raw(meta_body)),
-                (shape, _raw(shape_body)),
-                (graph, _raw(graph_body)),
                 version,
             )
-    return parent, own
+    return parent, own, forms
 
 
 def _raw(body: str | bytes | None) -> bytes | None:

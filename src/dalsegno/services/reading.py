@@ -17,6 +17,8 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
+from dalsegno.errors import Damaged
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import SOURCES, read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name, unpack_path
 from dalsegno.services.loading import Loaded, json_text, load
@@ -136,7 +138,10 @@ def lineage_of(row: Row, limit: int, ckpt: int | None = None) -> Op[list[tuple[i
         "checkpoints_lineage",
         {"tenant": row.tenant, "thread": row.thread, "ckpt": ckpt or row.ckpt, "limit": limit},
     )
-    return [(number, parent, read_state(state, shape)) for number, parent, state, shape in rows[1:]]
+    return [
+        (number, parent, read_state(state, sound_form(shape, digest)))
+        for number, parent, state, shape, digest in rows[1:]
+    ]
 
 
 def _add_writes(rows: Sequence[Row]) -> Op[None]:
@@ -159,7 +164,15 @@ def stored_writes(task: bytes, path: str, body: str | bytes) -> list[StoredWrite
     odd = tree if isinstance(tree, dict) else {}
     task_id = _from_hex(odd["task"]) if "task" in odd else unpack_id(task)
     path = _from_hex(odd["path"]) if "path" in odd else unpack_path(path)
-    return [StoredWrite(task_id, path, slot, channel, value) for slot, channel, value in listed(tree)]
+    return [StoredWrite(task_id, path, slot, _named(channel), value) for slot, channel, value in listed(tree)]
+
+
+def _named(channel: Any) -> str:
+    """A channel's name; an odd one stands in an envelope."""
+    name = channel if isinstance(channel, str) else codec.decode(channel)
+    if not isinstance(name, str):
+        raise Damaged("pending writes", expected="a channel's name", found=str(channel)[:100])
+    return name
 
 
 def _from_hex(text: str) -> str:
@@ -170,6 +183,7 @@ def _row(scope: Scope, columns: Sequence[Any]) -> Row:
     (
         thread, _owner, ckpt, id_, parent, branch, created_at, source, step, version, run,
         frame, state, meta, shape, parent_id, parent_frame, head, _meta_pos, _shape_pos, graph, ns_number, ns, name,
+        digest,
     ) = columns  # fmt: skip
     return Row(
         tenant=scope.tenant,
@@ -192,7 +206,7 @@ def _row(scope: Scope, columns: Sequence[Any]) -> Row:
         shape=shape,
         meta=meta,
         graph=graph,
-        state=read_state(state, shape),
+        state=read_state(state, sound_form(shape, digest)),
         is_head=ckpt == head,
     )
 

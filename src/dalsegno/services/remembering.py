@@ -56,6 +56,7 @@ __all__ = [
     "forget",
     "forget_thread",
     "forget_user",
+    "forget_what_was_said",
     "get",
     "history",
     "recall",
@@ -454,9 +455,14 @@ def forget_thread(scope: Scope, thread_id: str) -> Op[int]:
     rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread_id)})
     if not rows:
         return 0
-    where = {"tenant": scope.tenant, "thread": rows[0][0]}
+    return (yield from forget_what_was_said(scope.tenant, rows[0][0]))
+
+
+def forget_what_was_said(tenant: int, thread: int) -> Op[int]:
+    """The same as `forget_thread`, by the thread's number."""
+    where = {"tenant": tenant, "thread": thread}
     found = yield Step("evidence_of_thread", where)
-    gone = yield from drop(scope.tenant, [number for number, others in found if not others])
+    gone = yield from drop(tenant, [number for number, others in found if not others])
     yield Step("evidence_drop_thread", where)
     return gone
 

@@ -3,7 +3,8 @@
 Rules of this module:
 
 * Every write to a thread starts here. The row lock makes writers of one thread queue, on every store and machine.
-* A deleted thread takes no write; only `threads.reopen` clears the tombstone.
+* A deleted thread takes no write; only `threads.reopen` clears the tombstone. Nor does the id of an erased thread, for
+  as long as the erasure keeps it closed: the id is not stored any more, so it is known by a salted digest.
 * While a lease is live, only writes that carry its fencing token pass; a token that is no longer the newest never
   passes. The database's clock decides what is live.
 * Counters only grow, so that a number once given is never given again, not even after a deletion.
@@ -11,13 +12,27 @@ Rules of this module:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Rows, Step
+from dalsegno.core.chain import framed
 from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
 from dalsegno.services.ids import pack_name
 
-__all__ = ["NOBODY", "Scope", "ThreadRow", "find_thread", "lock_thread", "save_thread"]
+__all__ = [
+    "NOBODY",
+    "Closed",
+    "Scope",
+    "ThreadRow",
+    "erased_until",
+    "find_thread",
+    "lock_thread",
+    "name_digest",
+    "row_of_thread",
+    "save_thread",
+]
 
 
 NOBODY = -1
@@ -31,10 +46,12 @@ class Scope:
     Attributes:
         tenant: the tenant's number in this database.
         user: owner whose threads may be seen; None sees the whole tenant.
+        seal_key: key that the ends of the audit's chains are sealed with; None leaves them without.
     """
 
     tenant: int
     user: str | None
+    seal_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)
@@ -42,6 +59,7 @@ class ThreadRow:
     """One row of `ds_threads`; the counters are changed in place and written back by `save_thread`.
 
     `events` is the number of the last event, `wiped` that of the last one which went with a deletion of the thread.
+    `stands` is a `core.standing.Standing`.
     """
 
     tenant: int
@@ -59,7 +77,9 @@ class ThreadRow:
     fence: int
     lease_holder: str | None
     lease_until: int | None
+    stands: int
     now: int
+    seal_key: bytes | None = field(default=None, repr=False)
 
     @property
     def key(self) -> dict[str, int]:
@@ -70,6 +90,15 @@ class ThreadRow:
     def leased(self) -> bool:
         """Whether a run holds the thread now."""
         return self.lease_until is not None and self.lease_until > self.now
+
+
+def row_of_thread(scope: Scope, name: str, rows: Rows) -> ThreadRow | None:
+    """The row that was found, if one was, for an operation that may write to the audit."""
+    if not rows:
+        return None
+    row = ThreadRow(scope.tenant, name, *rows[0])
+    row.seal_key = scope.seal_key
+    return row
 
 
 def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = None) -> Op[ThreadRow]:
@@ -93,10 +122,17 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
     packed = pack_name(name)
     rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
     if not rows and create:
+        if (closed := (yield from erased_until(scope, name))) is not None:
+            msg = f"thread {name!r} was erased; this write is refused, so that a late one cannot bring it back"
+            raise ThreadDeleted(
+                msg,
+                step=f"use a new id, or reopen this one with ds.threads.reopen(); it is free on {_day(closed.until)}",
+                command=f"use a new id, or reopen this one with `dalsegno reopen`; it is free on {_day(closed.until)}",
+            )
         clock = yield Step("now", {})
         yield Step("thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]})
         rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
+    row = row_of_thread(scope, name, rows)
     if row is None or (scope.user is not None and row.owner != scope.user):
         msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
         raise ThreadNotFound(msg)
@@ -120,6 +156,35 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         )
         raise LeaseHeld(msg, step="wait for it, or write under it (lease.config)", command="wait for it")
     return row
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The id of an erased thread that may not be used yet: its digest, the thread's number, and until when."""
+
+    digest: bytes
+    thread: int
+    until: int
+
+
+def name_digest(salt: bytes, name: str) -> bytes:
+    """What is kept of the id of an erased thread while it is closed."""
+    return hashlib.sha256(framed([b"dalsegno erased 1", salt, name.encode("utf-8", "surrogatepass")])).digest()
+
+
+def erased_until(scope: Scope, name: str) -> Op[Closed | None]:
+    """Whether an id is that of a thread which was erased, and is kept closed."""
+    now = (yield Step("now", {}))[0][0]
+    for (salt,) in (yield Step("erasure_salts", {"tenant": scope.tenant, "now": now})):
+        digest = name_digest(bytes(salt), name)
+        rows = yield Step("erasure_find", {"tenant": scope.tenant, "digest": digest, "now": now})
+        if rows:
+            return Closed(digest, *rows[0])
+    return None
+
+
+def _day(micros: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def find_thread(scope: Scope, name: str) -> Op[ThreadRow]:
@@ -149,6 +214,7 @@ def save_thread(row: ThreadRow) -> Step:
             "checkpoints": row.checkpoints,
             "branches": row.branches,
             "namespaces": row.namespaces,
+            "stands": int(row.stands),
             "now": row.now,
         },
     )

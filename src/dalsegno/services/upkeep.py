@@ -12,32 +12,42 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
+from dalsegno.core.standing import Standing
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
+from dalsegno.services.placing import ROOT
 from dalsegno.services.sound import sound
-from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
+from dalsegno.services.standings import asks, taken_over
+from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, save_thread
+from dalsegno.services.traces import drop_blob, wipe
+from dalsegno.services.writes import listed
 
-__all__ = ["copy_thread", "delete_for_runs", "delete_thread", "names", "prune", "reachable", "reopen_thread", "sweep"]
+__all__ = [
+    "checkpoint_table",
+    "copy_thread",
+    "delete_for_runs",
+    "delete_thread",
+    "drop",
+    "freed",
+    "names",
+    "needed_by_delta",
+    "prune",
+    "reachable",
+    "reopen_thread",
+    "sweep",
+]
 
 _COUNTERS = "counters_since_delta_snapshot"
-_WIPES = (
-    "wipe_writes",
-    "wipe_checkpoints",
-    "wipe_events",
-    "wipe_actions",
-    "wipe_summaries",
-    "wipe_items",
-    "wipe_branches",
-    "wipe_namespaces",
-)
 
 
 def names(scope: Scope) -> Op[list[str]]:
@@ -52,17 +62,21 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
         row = yield from lock_thread(scope, name, create=False)
     except (ThreadNotFound, ThreadDeleted):
         return False
-    yield from _wipe(row)
-    row.wiped = row.events
+    yield from wipe(row)
+    row.wiped, row.stands = row.events, Standing.CLOSED
     yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))
     return True
 
 
 def reopen_thread(scope: Scope, name: str) -> Op[None]:
-    """Take the tombstone off a deleted thread, so that its id can be used again; what was deleted stays deleted."""
+    """Let the id of a deleted or erased thread be used again; what was deleted stays deleted."""
     rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name)})
     row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None or (scope.user is not None and row.owner != scope.user):
+    if row is None and (closed := (yield from erased_until(scope, name))) is not None:
+        yield Step("erasure_release", {"tenant": scope.tenant, "digest": closed.digest})
+        return
+    erased = (yield Step("erasure_of", row.key)) if row is not None else []
+    if row is None or erased or (scope.user is not None and row.owner != scope.user):
         msg = f"no thread {name!r} to reopen; a new id needs no reopening"
         raise ThreadNotFound(msg)
     yield Step("thread_reopen", {**row.key, "now": row.now})
@@ -89,11 +103,14 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_writes",
             "copy_events",
             "copy_summaries",
+            "copy_tags",
             "copy_blob_refs",
         )
     )
     copy.events, copy.wiped, copy.pool, copy.lanes = origin.events, origin.wiped, origin.pool, origin.lanes
     copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
+    # What workers found out about a run is its own; a copy of a parked one has steps to run.
+    copy.stands = origin.stands if origin.stands <= Standing.ASKED else Standing.OPEN
     yield save_thread(copy)
 
 
@@ -124,16 +141,16 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
             row = yield from lock_thread(scope, name, create=False)
         except (ThreadNotFound, ThreadDeleted):
             continue
-        table = yield from _checkpoints(row)
+        table = yield from checkpoint_table(row)
         gone = set(ckpts)
-        needed = _needed_by_delta(table, set(table) - gone) & gone
+        needed = needed_by_delta(table, set(table) - gone) & gone
         if needed:
             msg = (
                 f"thread {name!r}: a delta channel of a checkpoint that stays is rebuilt from {len(needed)} of the "
                 "checkpoints of these runs; nothing was deleted. Prune the thread, or delete it whole"
             )
             raise Refused(msg)
-        yield from _drop(row, gone)
+        yield from drop(row, gone)
 
 
 @sound
@@ -156,16 +173,16 @@ def prune(scope: Scope, name: str, strategy: str, keep: int = 1) -> Op[int]:
         row = yield from lock_thread(scope, name, create=False)
     except (ThreadNotFound, ThreadDeleted):
         return 0
-    table = yield from _checkpoints(row)
+    table = yield from checkpoint_table(row)
     stay: set[int] = set()
     if strategy == "keep_latest":
         heads = yield Step("namespaces_of", row.key)
         stay = {head for _, _, head in heads if head is not None} | _newest(table, keep)
-        stay |= _needed_by_delta(table, stay)
+        stay |= needed_by_delta(table, stay)
         newest = max((ckpt for ckpt, entry in table.items() if entry.state is not None), default=0)
         stay |= {ckpt for ckpt, entry in table.items() if entry.state is None and ckpt > newest}
     gone = set(table) - stay
-    yield from _drop(row, gone)
+    yield from drop(row, gone)
     return len(gone)
 
 
@@ -175,8 +192,8 @@ class _Entry:
     __slots__ = ("delta", "meta", "ns", "parent", "state")
 
     def __init__(self, columns: Sequence[Any], metas: dict[int, Any]) -> None:
-        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape = columns
-        self.state: dict[str, Any] | None = read_state(state, shape) if state is not None else None
+        _ckpt, self.ns, _id, self.parent, _branch, self.meta, _shape, _graph, _frame, state, *_, shape, digest = columns
+        self.state: dict[str, Any] | None = read_state(state, sound_form(shape, digest)) if state is not None else None
         meta = metas.get(self.meta) if self.meta is not None else None
         counters = meta.get(_COUNTERS) if isinstance(meta, dict) else None
         self.delta: set[str] = (
@@ -184,7 +201,8 @@ class _Entry:
         )
 
 
-def _checkpoints(row: ThreadRow) -> Op[dict[int, _Entry]]:
+def checkpoint_table(row: ThreadRow) -> Op[dict[int, _Entry]]:
+    """Every checkpoint of a thread, by its number, as pruning sees it."""
     rows = yield Step("checkpoints_all", row.key)
     wanted = sorted({columns[5] for columns in rows if columns[5] is not None})
     metas: dict[int, Any] = {}
@@ -204,7 +222,7 @@ def _newest(table: dict[int, _Entry], count: int) -> set[int]:
     return {ckpt for found in by_namespace.values() for ckpt in found[:count]}
 
 
-def _needed_by_delta(table: dict[int, _Entry], kept: Iterable[int]) -> set[int]:
+def needed_by_delta(table: dict[int, _Entry], kept: Iterable[int]) -> set[int]:
     """Ancestors that the delta channels of kept checkpoints are rebuilt from."""
     needed: set[int] = set()
     for ckpt in kept:
@@ -218,18 +236,45 @@ def _needed_by_delta(table: dict[int, _Entry], kept: Iterable[int]) -> set[int]:
     return needed
 
 
-def _drop(row: ThreadRow, gone: set[int]) -> Op[None]:
+def drop(row: ThreadRow, gone: set[int], *, touch: bool = True) -> Op[None]:
+    """Drop checkpoints with their writes, and whatever only they pointed to.
+
+    Args:
+        row: the thread.
+        gone: numbers of the checkpoints.
+        touch: whether that counts as use of the thread.
+    """
     if not gone:
         return
     params = {**row.key, "ckpts": json_text(sorted(gone))}
+    before = yield from _root_head(row)
     yield (
         Step("writes_drop", params),
         Step("checkpoints_drop", params),
         Step("checkpoints_orphan", params),
         Step("namespaces_rewind", row.key),
     )
+    if before in gone:
+        yield from _stand_anew(row)
     yield from sweep(row)
-    yield save_thread(row)
+    if touch:
+        yield save_thread(row)
+
+
+def _root_head(row: ThreadRow) -> Op[int | None]:
+    heads = {ns: head for ns, _, head in (yield Step("namespaces_of", row.key))}
+    return heads.get(ROOT)
+
+
+def _stand_anew(row: ThreadRow) -> Op[None]:
+    """Note where the run stands when its head went; the one before it has steps to run, as far as can be told here."""
+    head = yield from _root_head(row)
+    yield tuple(taken_over(row, None))
+    row.stands = Standing.CLOSED
+    if head is not None:
+        rows = yield Step("writes_of", {**row.key, "ckpts": json_text([head])})
+        slots = [slot for *_, body in rows for slot, _, _ in listed(orjson.loads(body))]
+        row.stands = Standing.ASKED if asks(slots) else Standing.OPEN
 
 
 def sweep(row: ThreadRow) -> Op[None]:
@@ -257,23 +302,50 @@ def sweep(row: ThreadRow) -> Op[None]:
     for digest, _ in refs:
         if bytes(digest) not in blobs:
             steps.append(Step("blob_ref_drop", {**row.key, "digest": digest}))
-            steps += _drop_blob(row, digest)
+            steps += drop_blob(row.tenant, digest)
     if steps:
         yield tuple(steps)
 
 
-def reachable(row: ThreadRow) -> Op[tuple[set[Place], set[bytes]]]:
-    """Every item and blob that checkpoints, writes and events of a thread point to, directly or not."""
+def freed(row: ThreadRow, gone: AbstractSet[int]) -> Op[tuple[int, int]]:
+    """Rows and bytes of bodies that `drop` would take away; nothing is changed."""
+    live, blobs = yield from reachable(row, without=gone)
+    dead = [_size(body) for lane, pos, _, body in (yield Step("items_all", row.key)) if (lane, pos) not in live]
+    states = [
+        _size(columns[8] or "") + _size(columns[9] or "")
+        for columns in (yield Step("checkpoints_all", row.key))
+        if columns[0] in gone
+    ]
+    writes = [_size(path) + _size(body) for ckpt, _, path, body in (yield Step("writes_all", row.key)) if ckpt in gone]
+    alone = [size for digest, size in (yield Step("blobs_alone", row.key)) if bytes(digest) not in blobs]
+    sizes = (*dead, *states, *writes, *alone)
+    return len(sizes), sum(sizes)
+
+
+def _size(body: str | bytes) -> int:
+    return len(body.encode()) if isinstance(body, str) else len(body)
+
+
+def reachable(row: ThreadRow, without: AbstractSet[int] = frozenset()) -> Op[tuple[set[Place], set[bytes]]]:
+    """Every item and blob that checkpoints, writes and events of a thread point to, directly or not.
+
+    Args:
+        row: the thread.
+        without: checkpoints that are not asked, as if they and their writes were gone.
+    """
     rows = yield Step("items_all", row.key)
     bodies = {(lane, pos): body for lane, pos, _, body in rows}
     reach = _Reach(bodies)
     for columns in (yield Step("checkpoints_all", row.key)):
+        if columns[0] in without:
+            continue
         reach.place((POOL, columns[5]) if columns[5] is not None else None)
         if columns[9] is not None:
             for node in orjson.loads(columns[9]):
                 reach.node(node)
-    for _, _, _, body in (yield Step("writes_all", row.key)):
-        reach.tree(orjson.loads(body))
+    for ckpt, _, _, body in (yield Step("writes_all", row.key)):
+        if ckpt not in without:
+            reach.tree(orjson.loads(body))
     for columns in (yield Step("events_all", row.key)):
         reach.place((columns[7], columns[8]))
     reach.follow()
@@ -332,18 +404,3 @@ def _runs(places: Iterable[Place]) -> list[tuple[int, int, int]]:
         else:
             runs.append((lane, pos, pos))
     return runs
-
-
-def _drop_blob(row: ThreadRow, digest: bytes) -> list[Step]:
-    """Delete a blob unless another thread refers to it; locked first, so that a reference being written is seen."""
-    named = {"tenant": row.tenant, "digest": digest}
-    return [Step("blob_lock", named), Step("blob_drop", named)]
-
-
-def _wipe(row: ThreadRow) -> Op[None]:
-    refs = yield Step("blob_refs_of", row.key)
-    yield (
-        *(Step(name, row.key) for name in _WIPES),
-        Step("wipe_blob_refs", row.key),
-        *(step for digest, _ in refs for step in _drop_blob(row, digest)),
-    )

@@ -16,11 +16,13 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.items import Plan, elements_of
 from dalsegno.core.split import Split, is_large
 from dalsegno.errors import Damaged
+from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
 from dalsegno.services.loading import Loaded, load
-from dalsegno.services.placing import announced_number, namespace
+from dalsegno.services.placing import ROOT, announced_number, namespace
 from dalsegno.services.sound import sound
+from dalsegno.services.standings import after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
@@ -58,7 +60,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
-    ns, _, head_id = yield from namespace(row, request.ns)
+    ns, head, head_id = yield from namespace(row, request.ns)
     found = yield Step("checkpoint_branch", {**row.key, "ns": ns, "id": pack_id(request.id)})
     steps: list[Step] = []
     if found:
@@ -94,7 +96,11 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         odd["path"] = request.path.encode("utf-8", "surrogatepass").hex()
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    over = tuple(taken_over(row, request.fence))
+    if ns == ROOT and (head is None or ckpt >= head):
+        row.stands = after_writes(row.stands, request.task, fresh)
     yield (
+        *over,
         *steps,
         *store_items(row, split),
         Step("write_save", {**key, "path": path or "", "body": text}),
@@ -112,10 +118,12 @@ def _bases(
     if not channels:
         return {}, Loaded()
     own = pack_id(request.id)
-    named = {**row.key, "ns": ns, "id": own, "parent": own if head_id is None else pack_id(head_id)}
+    named = {**row.key, "ns": ns, "id": own, "parent": own if head_id is None else pack_id(head_id), "digests": "[]"}
     rows = yield Step("checkpoints_named", named)
     states = {
-        bytes(columns[1]) == own: read_state(columns[4], columns[9]) for columns in rows if columns[4] is not None
+        bytes(columns[1]) == own: read_state(columns[4], sound_form(columns[7], columns[8]))
+        for columns in rows
+        if columns[4] is not None
     }
     state = states.get(True, states.get(False, {}))
     bases = {name: state[name] for name in channels if _is_in(state, name) and elements_of(state[name]) is not None}

@@ -19,8 +19,8 @@ _NAME = re.compile(r"^-- name: ([a-z_0-9]+)\s*$", re.MULTILINE)
 
 
 @cache
-def load_statements(package: str) -> dict[str, LiteralString]:
-    """Read `sql/queries.sql` of a store's package.
+def load_statements(package: str, file: str = "queries.sql") -> dict[str, LiteralString]:
+    """Read `sql/queries.sql`, or another file of named statements, of a store's package.
 
     Returns:
         Statement text by name, without the trailing semicolon.
@@ -28,7 +28,7 @@ def load_statements(package: str) -> dict[str, LiteralString]:
     Raises:
         ValueError: a name is used twice or has no statement.
     """
-    text = load_script(package, "queries.sql")
+    text = load_script(package, file)
     parts = _NAME.split(text)
     found: dict[str, LiteralString] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):

@@ -3,7 +3,7 @@
 Rules of this module:
 
 * A *point* is a place in an operation where a fault may happen: before and after its BEGIN, after each statement,
-  before and after its COMMIT.
+  before and after its COMMIT; before and after the database is rewritten.
 * A fault is any callable that takes the `Point`. One that raises does what a driver's error would; one that does not
   come back (`Kill`) does what a power cut would; one that does nothing is a count.
 """
@@ -32,6 +32,8 @@ class Moment(StrEnum):
     AFTER_STEP = "after a statement"
     BEFORE_COMMIT = "before COMMIT"
     AFTER_COMMIT = "after COMMIT"
+    BEFORE_REWRITE = "before rewriting"
+    AFTER_REWRITE = "after rewriting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

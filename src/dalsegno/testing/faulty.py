@@ -109,6 +109,12 @@ class FaultyStore:
         with self._around(write=write):
             return await self.store.arun(lambda: self._counted(factory, write=write), write=write, key=key)
 
+    def rewrite(self) -> None:
+        """Let the other store rewrite its database."""
+        self._pass(Moment.BEFORE_REWRITE, write=True)
+        self.store.rewrite()
+        self._pass(Moment.AFTER_REWRITE, write=True)
+
     def close(self) -> None:
         """Close the other store."""
         self.store.close()

@@ -3,11 +3,14 @@
 Rules of this module:
 
 * `prepare` makes one thread, `SONG`, with every kind of row: messages in two namespaces and on two branches, long and
-  very long strings, a large object, pending writes, writes that came before their checkpoint, direct events, two runs.
+  very long strings, a large object, pending writes, writes that came before their checkpoint, direct events, two runs,
+  actions that ended well and badly with their audit, tags. A second, `ETUDE`, has come to rest and may be pruned.
 * An `Operation` is one call of the public API on that thread, sync or async. It is the same call each time, ids and
   times included, so that what it leaves can be compared by `snapshots.snapshot`.
 * Whoever interrupts an operation at any of its points finds the thread as before or as after, and can repeat it.
   `again` says what the repetition of one that was done already comes to.
+* An operation of several transactions, such as an erasure, does to a thread what it does in one of them; the others
+  change nothing of that thread.
 """
 
 from __future__ import annotations
@@ -23,13 +26,18 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint
 
 from dalsegno.connect import Dalsegno
+from dalsegno.core.actions import ActionKind, Move
+from dalsegno.core.arguments import ActionScope, Call
+from dalsegno.core.retention import RetentionPolicy
 from dalsegno.langgraph.checkpointer import FORK
+from dalsegno.services import actions
+from dalsegno.services.actions import Ending
 
-__all__ = ["COPY", "GONE", "OPERATIONS", "SONG", "Operation", "prepare"]
+__all__ = ["COPY", "ETUDE", "GONE", "OPERATIONS", "SONG", "Operation", "prepare"]
 
-SONG, COPY, GONE = "song 歌", "song's copy", "song of old"
+SONG, COPY, GONE, ETUDE = "song 歌", "song's copy", "song of old", "étude"
 
-Service = Literal["checkpointer", "journal", "threads", "runs"]
+Service = Literal["checkpointer", "journal", "threads", "runs", "retention", "erasure"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +53,7 @@ class Operation:
         again: what a second call after a first one comes to: `same` nothing more, `more` another row, `refused` a
             `Refused` or a `Conflict`.
         twin: whether there is an async method.
+        transactions: how many it takes: 1, or more where `None`.
     """
 
     name: str
@@ -55,6 +64,7 @@ class Operation:
     threads: tuple[str, ...] = (SONG,)
     again: Literal["same", "more", "refused"] = "same"
     twin: bool = True
+    transactions: Literal[1] | None = 1
 
     def act(self, ds: Dalsegno) -> None:
         """Do it."""
@@ -156,6 +166,23 @@ def prepare(ds: Dalsegno) -> None:
     saver.put_writes(*_writes(_EARLY, 3, ("messages", [_SAID[5]]), ("page", _IMAGE)))
     saver.put(*_put(1, None, {"page": _IMAGE}, step=-1, run="run-1", thread=GONE))
     saver.delete_thread(GONE)
+    for number in range(1, 5):
+        said = _state(_SAID[:number], page=_IMAGE[:-number])
+        saver.put(*_put(number, number - 1 or None, said, step=number - 2, run="run-6", thread=ETUDE))
+    _act(ds, b"1" * 32, Ending(move=Move.SUCCEED, result=["letter 4711"]))
+    _act(ds, b"2" * 32, Ending(move=Move.FAIL, why=_LONG))
+    ds.threads.tag(SONG, "music", "音乐")
+
+
+def _act(ds: Dalsegno, key: bytes, ending: Ending) -> None:
+    """An action of `SONG` as the ledger writes it, under a name and a key that are the same in every process."""
+    scope = ds.scope()
+    call = Call(name="mail", scope=ActionScope.STEP, anchor=key.hex(), arguments={"text": _LONG}, recipient=["mara"])
+    ttl = timedelta(hours=1)
+    begun = ds.store_backend.run(
+        lambda: actions.begin(scope, SONG, call, ActionKind.SEND, key, holder="first", ttl=ttl), write=True
+    )
+    ds.store_backend.run(lambda: actions.finish(scope, SONG, key, begun.token, ending), write=True)
 
 
 def _operation(
@@ -197,6 +224,11 @@ def _all(make: Callable[..., Operation] = _operation) -> tuple[Operation, ...]:
         make("prune all", "checkpointer", "prune", [SONG], settings={"strategy": "delete"}),
         make("lease", "runs", "lease", SONG, settings={"holder": "first"}, again="refused"),
         make("reopen", "threads", "reopen", GONE, threads=(GONE,)),
+        make("tag", "threads", "tag", SONG, "slow", "fast"),
+        make(
+            "retention", "retention", "run", RetentionPolicy(keep_latest=2), threads=(SONG, ETUDE), transactions=None,
+        ),
+        make("erase", "erasure", "thread", SONG, transactions=None),
     )  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries, actions
-  and blob references row by row, and the state of each checkpoint put together as a reader would. A deleted thread has
-  one too, and it shows whatever was left behind.
+* A snapshot is complete: counters, namespaces, branches, checkpoints, items, pending writes, events, summaries,
+  actions, their audit, how its run failed, tags and blob references row by row, and the state of each checkpoint put
+  together as a reader would. A deleted thread has one too, and it shows whatever was left behind.
 * It says nothing that differs between two stores or two runs of the same work: no row numbers of tenant and thread, no
   clock, no order of keys. So two snapshots are equal exactly when the same was done.
 * It is plain data (JSON), so that it can be sent to another process.
@@ -20,6 +20,7 @@ import orjson
 from dalsegno.connect import Dalsegno
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import put_back
+from dalsegno.core.journal import Kind
 from dalsegno.core.tree import Json
 from dalsegno.errors import ThreadNotFound
 from dalsegno.services.frames import read_state
@@ -32,7 +33,7 @@ __all__ = ["Snapshot", "differences", "snapshot"]
 Snapshot: TypeAlias = dict[str, Any]
 """Tables by name: each a list of rows, `row` the thread's own, `states` the states by checkpoint number."""
 
-_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence")
+_COUNTERS = ("events", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "stands")
 
 
 def snapshot(ds: Dalsegno, thread_id: str) -> Snapshot | None:
@@ -75,7 +76,7 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
     checkpoints = yield Step("checkpoints_all", row.key)
     forms = {number: body for number, body, _ in (yield Step("forms_of", row.key))}
     acted = yield Step(
-        "actions_page",
+        "actions_of",
         {"tenant": scope.tenant, "owner": None, "thread": pack_name(name), "state": None, "limit": 2**62},
     )
     found: Snapshot = {
@@ -90,22 +91,38 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "checkpoints": _plain([_with_forms(columns, forms) for columns in checkpoints], parsed=(6, 7, 8, 9)),
         "writes": _plain((yield Step("writes_all", row.key)), parsed=(3,)),
         "items": _plain((yield Step("items_all", row.key)), parsed=(3,)),
-        "events": _plain((yield Step("events_all", row.key))),
+        "events": _plain([_timeless(columns) for columns in (yield Step("events_all", row.key))]),
         "summaries": _plain(
             [(*columns[:5], *columns[6:]) for columns in (yield Step("summaries_all", row.key))], parsed=(6, 7, 8)
         ),
         "actions": _plain([(*columns[1:12], *columns[15:17]) for columns in acted], parsed=(5, 6, 11, 12)),
+        "audit": [_unsalted(*columns) for columns in (yield Step("audit_all", row.key))],
+        "tags": _plain((yield Step("tags_of", row.key))),
+        "runs": _plain([(*columns[:7],) for columns in (yield Step("run_find", row.key))]),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }
-    states = {columns[0]: read_state(columns[9], columns[-1]) for columns in checkpoints if columns[9] is not None}
+    states = {columns[0]: read_state(columns[9], columns[-2]) for columns in checkpoints if columns[9] is not None}
     found["states"] = yield from _states(row, states)
     return found
+
+
+def _timeless(columns: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An event without its time where that is the database's clock's: a move of an action."""
+    return (*columns[:3], None, *columns[4:]) if columns[1] == Kind.ACTION.code else columns
+
+
+def _unsalted(seq: int, body: str | None) -> list[Json]:
+    """A row of the audit without what makes its digest one of its own."""
+    told = None if body is None else orjson.loads(body)
+    if told is not None:
+        told.pop("salt")
+    return [seq, told]
 
 
 def _with_forms(columns: tuple[Any, ...], forms: Mapping[int, str]) -> tuple[Any, ...]:
     """A checkpoint's columns with its forms in place of their numbers, which another database counts otherwise."""
     shape, graph = (None if number is None else forms[number] for number in columns[6:8])
-    return (*columns[:6], shape, graph, *columns[8:-1])
+    return (*columns[:6], shape, graph, *columns[8:-2])
 
 
 def _states(row: ThreadRow, states: Mapping[int, Mapping[str, Any]]) -> Op[list[list[Json]]]:

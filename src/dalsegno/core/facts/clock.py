@@ -204,7 +204,7 @@ def _hour(hour: int, half: str | None, part: str | None) -> int | None:
     if part in _LATE:
         return (
             0
-            if hour == _NOON and part not in {"午后", "下午", "傍晚"}
+            if hour == 0 or (hour == _NOON and part not in {"午后", "下午", "傍晚"})
             else hour + _NOON
             if hour < _NOON
             else hour % _HOURS

@@ -38,7 +38,7 @@ from dalsegno.core.facts.numerals import (
     small,
 )
 from dalsegno.core.facts.reading import Reading
-from dalsegno.core.facts.units import CURRENCY_BEFORE, HAN_UNITS
+from dalsegno.core.facts.units import CURRENCY_BEFORE, HAN_UNITS, MAGNITUDES
 
 __all__ = ["LISTENED", "figures", "with_unit"]
 
@@ -55,12 +55,13 @@ _NUMERAL = re.compile(
 )
 _ENGLISH = re.compile(ENGLISH_NUMBER)
 _RANGE = re.compile(
-    rf"\s{{0,2}}(?:-|–|—|~|～|至|到|to(?=\s))\s{{0,2}}(?P<sign>[$¥€£])?"
+    rf"\s{{0,2}}(?:-|–|—|~|～|至|到|to(?=\s))\s{{0,2}}(?P<sign>[$¥€£₩₹฿₫₽₺₪₱₴])?"
     rf"(?P<n>{DIGITS}(?:{MIXED_NUMERAL})?|[{CHINESE_NUMERAL}]{{1,8}}{HAN_REST}(?={GAP}[\u4e00-\u9fff%]))"
 )
+_BETWEEN = re.compile(rf"\s(?:and|to)\s(?P<sign>[$¥€£₩₹฿₫₽₺₪₱₴])?(?P<n>{DIGITS})")
 _BEFORE = re.compile(
-    r"(?:\b(?:us|hk|nt|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]"
-    r"|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|rs)\.?"
+    r"(?:\b(?:us|hk|nt|nz|mx|r|au?|ca?|sg?|jp|cn)?\$|[$¥€£₩₹฿₫₽₺₪₱₴]|(?<![a-z])(?:us|hk|nt|a|c|s|jp|cn)[$¥]"
+    r"|(?<![a-z])(?:usd|cny|rmb|eur|gbp|jpy|hkd|twd|krw|aud|cad|sgd|inr|chf|rub|thb|myr|brl|mxn|nzd|pln|sek|nok|dkk|vnd|idr|zar|aed|rs)\.?"
     r"|人民币|人民幣|美元|美金|港币|港元|欧元|英镑|日元|韩元|新台币)(?:[ ]{2,3}|\s)?\Z"
 )
 _WHOLE = re.compile(rf"(?:百|千|万|{DIGITS}|[{CHINESE_NUMERAL}]{{1,6}}){GAP}\Z")
@@ -91,7 +92,7 @@ def figures(reading: Reading) -> Iterator[_Found]:
     reach = 0
     size = len(low)
     for start, end in reading.runs:
-        if start < reach:
+        if start < reach or low[start - 1 : start] == "^":  # a power counts nothing by itself
             continue
         after = low[end] if end < size else "\n"
         if after in _PLAIN_AFTER and end - start < _LONG and _is_plain(low, start, end):
@@ -163,8 +164,12 @@ def _worded(reading: Reading) -> Iterator[_Found]:
 def _half(low: str, start: int) -> Iterator[_Found]:
     found = _ENGLISH_HALF.match(low, start)
     if found:
-        scale = {"million": "500000", "billion": "500000000", "dozen": "6"}
-        yield *found.span(), Kind.QUANTITY, scale.get(found["u"], f"0.5 {found['u']}")
+        one = (
+            with_unit(low, start, found.start("u") - 1, Decimal("0.5"), worded=True)
+            if found["u"] in MAGNITUDES
+            else None
+        )
+        yield one or (*found.span(), Kind.QUANTITY, f"0.5 {found['u']}")
 
 
 def _han_half(low: str) -> Iterator[_Found]:
@@ -214,7 +219,7 @@ def _is_plain(low: str, start: int, end: int) -> bool:
     before = low[start - 1] if start else ","
     return (
         before in _PLAIN_BEFORE
-        and not low[end + 1 : end + 4].isdigit()
+        and not low[end + 1 : end + 3].isdigit()
         and low[start] != "0"
         and not (before == " " and low[max(0, start - 2)] in _BINDING)
     )
@@ -287,7 +292,8 @@ def with_unit(low: str, start: int, end: int, number: Decimal, *, worded: bool =
     if before and _is_negative(low, begin):
         begin, number = begin - 1, -number
     numeral = Numeral(start=begin, end=end, numbers=(number,), currency=currency, han=han, worded=worded)
-    tail = None if worded else _RANGE.match(low, end)
+    between = not worded and low.endswith("between ", 0, begin)
+    tail = None if worded else (_BETWEEN if between else _RANGE).match(low, end)
     last = small(tail["n"]) if tail else None
     if tail and last is not None:
         first = _scaled(number, low[start:end], last, tail["n"])
@@ -338,7 +344,7 @@ def _currency_before(low: str, start: int) -> tuple[int, str] | None:
     return None if found is None else (found.start(), CURRENCY_BEFORE.get(found[0].strip().rstrip("."), "USD"))
 
 
-_ENDS_CURRENCY = frozenset("$¥€£₩₹ybrpdfnks.币幣元金镑")
+_ENDS_CURRENCY = frozenset("$¥€£₩₹฿₫₽₺₪₱₴ybrpdfnkslc.币幣元金镑")
 
 
 def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
@@ -346,6 +352,8 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
     if _is_marker(low, start, end, number):
         return None
     digits = low[start:end].lstrip("-")
+    if low[start - 1 : start] in _BONDS and (one := _under(low, start, end)):
+        return one
     label = label_before(low, start) if digits[:1] in _ASCII_DIGITS else ""
     if label:
         word = label.rsplit(" ", 1)[-1].strip("#.")
@@ -361,6 +369,26 @@ def _bare(low: str, start: int, end: int, number: Decimal) -> _Found | None:
         return start, end, Kind.ID, digits
     kind = Kind.QUANTITY if any(power in digits for power in "万萬亿億") else Kind.NUMBER
     return start, end, kind, shown(number)
+
+
+_BONDS = frozenset(":： =")
+_UNIT_LABEL = re.compile(r"[(（\[](?:单位|unit)?[:：]?\s?(?P<u>[^()（）\[\]\n:：]{1,12})[)）\]]\s?[:：=]\s?\Z")
+
+
+def _under(low: str, start: int, end: int) -> _Found | None:
+    """The figure under a label that gives its unit: `注册资本（万元）：5,000`, `Amount (USD): 500`."""
+    found = _UNIT_LABEL.search(low, max(0, start - 24), start)
+    if found is None:
+        return None
+    written = (
+        low[start:end] + ("" if low[start:end].isascii() and not found["u"].isascii() else " ") + found["u"].strip()
+    )
+    named = _NUMERAL.match(written)
+    size = small(named[0]) if named else None
+    if named is None or size is None:
+        return None
+    one = measured(written, Numeral(start=0, end=named.end(), numbers=(size,)))
+    return None if one is None or one[1] < len(written) else (start, end, one[2], one[3])
 
 
 def _tails(label: str) -> set[str]:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, repeat
 from operator import itemgetter
 
 from dalsegno.core.bulk import collector_paused
 from dalsegno.core.facts import clock, days, figures, names, parts, speech
-from dalsegno.core.facts.kinds import Fact, Kind
+from dalsegno.core.facts.kinds import WORDINGS, Fact, Kind
 from dalsegno.core.facts.places import places
 from dalsegno.core.facts.reading import Reading, read
 from dalsegno.core.facts.wording import commands, quotes
@@ -64,8 +64,20 @@ def facts_in(text: str) -> tuple[Fact, ...]:
         reading = read(text, _LISTENED)
         return tuple(
             Fact(kind=kind, text=text[start:end], value=value, start=start, end=end)
-            for start, end, kind, value in sorted(_found(reading), key=itemgetter(0))
+            for start, end, kind, value in map(_closed, sorted(_found(reading), key=itemgetter(0)), repeat(text))
         )
+
+
+def _closed(one: Found, text: str) -> Found:
+    """A reading with the bracket that ends right after it, where it begins inside: `50 (kg)`."""
+    start, end, kind, value = one
+    opened = _OPENED.get(text[end : end + 1])
+    if opened and kind not in WORDINGS and opened in text[start:end] and text[end] not in text[start:end]:
+        return start, end + 1, kind, value
+    return one
+
+
+_OPENED = {")": "(", "）": "（", "]": "["}
 
 
 def _found(reading: Reading) -> list[Found]:

@@ -24,7 +24,8 @@ ID_WORDS = frozenset(
     words(
         "id ids uid uuid number numbers num no code ref reference order orders invoice ticket case reservation "
         "booking confirmation contract flight tracking serial account sku isbn issn doi pin passport license "
-        "licence plate gate room section article clause chapter appendix exhibit figure table zip zipcode "
+        "licence plate gate room seat suite apt apartment box terminal locker platform section article "
+        "clause chapter appendix exhibit figure table zip zipcode "
         "postcode extension ext hash key commit sha issue pr bug task record file certificate card token username "
         "login pnr vin imei iban swift four 编号 单号 订单 订单号 合同号 合同编号 证号 号码 卡号 账号 帐号 账户 "
         "工号 学号 票号 航班 航班号 车次 车牌 车牌号 房号 房间号 门牌 邮编 尾号 密码 验证码 代码 流水号 序列号 "

@@ -11,6 +11,7 @@ Rules of this module:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -33,10 +34,12 @@ __all__ = ["Numeral", "measured"]
 _Found = tuple[int, int, Kind, str]
 
 _AFTER = re.compile(
-    r"(?P<gap>(?:[ \t]{2}(?![$¥€£₩])|\s)?(?:\*\*(?:[ \t]{2}|\s)?)?)(?:(?:-(?=[htmb][a-z]{4}))?"
+    r"(?P<gap>(?:\+(?=[ a-z\u4e00-\u9fff]))?"
+    r"(?:[ \t]{2,4}(?![$¥€£₩₹฿₫₽₺₪₱₴])|[ \t])?(?:\*\*(?:[ \t]{2}|[ \t])?)?)(?:(?:-(?=[htmb][a-z]{4}))?"
     r"(?P<magnitude>(?:hundred\s{1,2})?(?:thousand|million|billion|trillion)s?|hundred|dozen|lakh|crore|[mbt]ln|mio|mil|[mbt]n|mm|[kmbw])"
     r"(?![a-z0-9])(?P<gap2>\sof\s|[ \t]{2}|\s|-)?)?"
-    r"(?:[多余餘]\s?)?(?P<unit>[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
+    r"(?:[多余餘]\s?)?"
+    r"(?P<unit>zł|руб|[a-z°][a-z²³]*(?:/[a-z]+)?(?:[' ]?s\b)?|[%‰$¥€£₩₹฿₫₽₺₪₱₴]|[\u4e00-\u9fff㎡℃℉㎏]{1,5})?"
 )
 _SMALL_COINS = re.compile(
     r"(?P<j>[0-9]|[零一二三四五六七八九壹贰叁肆伍陆柒捌玖])[角毛](?:(?P<f>[0-9]|[零一二三四五六七八九壹贰叁肆伍陆柒捌玖])分)?"
@@ -47,9 +50,11 @@ _PERCENT_WORD = re.compile(
 )
 _MODIFIED = re.compile(r"\s(?P<m>[a-z]+(?:-[a-z]+)?(?:\s[a-z]+)?)\s(?P<n>[a-z]{3,}s|people|children)\b(?!-)")
 _NOUN = re.compile(r"[a-z]{3,}")
+_PER_TIME = re.compile(r"/(?P<t>s|sec|min|h|hour)(?![a-z0-9])")
 _HYPHENED = re.compile(r"-(?P<u>[a-z]+)(?:-old)?(?![a-z0-9])")
 _NO_YUAN = frozenset("桥橋村里店区區路街旦素帅月")
 _NO_WEEKS = frozenset(("周边", "周围", "周到", "周全"))
+_SIGNS = frozenset("$¥€£₩₹฿₫₽₺₪₱₴")
 _LETTERS = frozenset(("m", "b", "mm", "w"))
 _LEAST_DOLLARS = 10
 _KNIVES = frozenset("具片法口剑叉工")
@@ -125,6 +130,8 @@ def _money(low: str, numeral: Numeral, after: _After) -> _Found | None:
         code = None
     if after.word[:1] == "刀" and (numeral.han or max(numeral.numbers) < _LEAST_DOLLARS or after.word[1:2] in _KNIVES):
         code = None
+    if numeral.currency and after.word[:1] in _SIGNS:
+        code = None  # the next column's
     if not code and not numeral.currency:
         return None
     numbers, end = numeral.numbers, numeral.end
@@ -146,6 +153,9 @@ def _quantity(low: str, numeral: Numeral, after: _After) -> _Found | None:
         counted = _unit(low, after, attached=False)
         end, unit = counted or (after.magnitude_end, "")
         return numeral.start, end, Kind.QUANTITY, f"{_joined(numbers)} {unit}".strip()
+    rate = _PER_TIME.match(low, after.magnitude_end) if after.magnitude == "m" else None
+    if rate:
+        return numeral.start, rate.end(), Kind.QUANTITY, f"{_joined(numbers)} m/{ATTACHED[rate['t']]}"
     if after.magnitude in _LETTERS and not numeral.worded and not (after.gap and after.magnitude == "b"):
         return numeral.start, after.magnitude_end, Kind.QUANTITY, f"{_joined(numbers)} {ATTACHED[after.magnitude]}"
     counted = _unit(low, after, attached=not after.gap and not numeral.worded)
@@ -238,10 +248,18 @@ def _unit(low: str, after: _After, *, attached: bool) -> tuple[int, str] | None:
         sizes = range(0 if word[:2] in _NO_WEEKS else min(5, len(word)), 0, -1)
         return next(((after.word_start + size, table[word[:size]]) for size in sizes if word[:size] in table), None)
     if attached:
-        name = ATTACHED.get(word)
+        name = ATTACHED.get(word) or _rate(word, ATTACHED)
         return (after.word_end, name) if name else None
-    name = UNITS.get(word)
+    name = UNITS.get(word) or _rate(word, ATTACHED if len(word) > 2 else UNITS)  # noqa: PLR2004 - `m/s`
     return (after.word_end, name) if name and len(word) > 1 else _noun(low, after)
+
+
+def _rate(word: str, units: Mapping[str, str]) -> str | None:
+    """The name of one unit for each of another: `mg/dl`, `m/s`, `req/s`."""
+    head, _, tail = word.partition("/")
+    if not tail or not (head in units or (tail in ATTACHED and len(head) > 2)):  # noqa: PLR2004 - `req/s`
+        return None
+    return f"{units.get(head, head)}/{ATTACHED.get(tail, tail)}"
 
 
 def _noun(low: str, after: _After) -> tuple[int, str] | None:

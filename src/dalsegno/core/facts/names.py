@@ -132,7 +132,7 @@ def _compounds(reading: Reading) -> Iterator[_Found]:
             yield start, end + 1, Kind.ID, f"{token}次"
         elif token[0] in "vV" and (version := _V.match(low, start)):
             yield start, version.end(), Kind.VERSION, version[0].lstrip("v. ")
-        elif _is_id(token, hashed=hashed):
+        elif _is_id(token, hashed=hashed) or (2 <= len(token) <= 3 and _is_place(token) and _is_labelled(low, start)):  # noqa: PLR2004
             yield start - hashed, end, Kind.ID, _id(token)
 
 
@@ -232,6 +232,11 @@ def _han(text: str) -> Iterator[_Found]:
 
 
 _HAS_DIGIT = re.compile("[0-9]").search
+
+
+def _is_place(token: str) -> bool:
+    """Whether a short token is a letter and a number, as gates and seats have: `B12`, `14C`."""
+    return token.isalnum() and sum(map(str.isalpha, token)) == 1 and token.isupper()
 
 
 def _is_labelled(low: str, start: int) -> bool:

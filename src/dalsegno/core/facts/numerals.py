@@ -49,8 +49,24 @@ _TEN = 10
 POWERS = "十百千万萬亿億拾佰仟"
 GAP = r"(?:\*{1,2}|`)?[ \t]{0,2}(?:\*\*)?"
 """Blanks that may stand inside a number, and between it and its unit; a number in bold type ends inside them."""
-DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?)"
-"""A number in digits."""
+_EUROS = r"[ ]?(?:€|eur(?:os?)?\b|zł|kr\b|руб|₽|usd\b|dollars?\b)"
+_RUPEES = r"[ ]?(?:rupees?|inr|lakhs?|crores?)\b"
+_AFTER_EURO = r"(?:(?<=€)|(?<=€ )|(?<=\beur )|(?<=\br\$)|(?<=\br\$ ))"
+_AFTER_RUPEE = r"(?:(?<=₹)|(?<=₹ )|(?<=\brs )|(?<=\brs\. )|(?<=\binr ))"
+_DECIMAL_COMMA = (
+    r"[0-9]{1,3}(?:\.[0-9]{3}){1,4}+,[0-9]{2}(?![0-9,])"
+    rf"|[0-9]{{1,6}},[0-9]{{2}}(?={_EUROS})|{_AFTER_EURO}[0-9]{{1,6}},[0-9]{{2}}(?![0-9,])"
+    r"|[0-9]{1,6},[0-9]{2}(?=[ ]?(?:kg|km|cm|mm|ml)(?![a-z]))|[1-9][0-9]{0,2}(?: [0-9]{3}){0,3} 000(?![0-9])"
+    rf"|[0-9]{{1,3}}(?: [0-9]{{3}}){{1,4}}+(?:[,.][0-9]{{2}})?(?={_EUROS})"
+    rf"|{_AFTER_EURO}[0-9]{{1,3}}(?: [0-9]{{3}}){{1,4}}+(?:[,.][0-9]{{2}})?(?![0-9])"
+)
+_LAKHS = r"[0-9]{1,2}(?:,[0-9]{2}){1,4},[0-9]{3}(?![0-9,])(?:\.[0-9]{1,2})?"
+DIGITS = (
+    rf"(?:(?=[0-9]{{1,6}}[,. ][0-9])(?:{_DECIMAL_COMMA}|{_LAKHS}(?={_RUPEES})|{_AFTER_RUPEE}{_LAKHS})"
+    r"|[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])(?:\.[0-9]++)?|[0-9]++(?:\.[0-9]++)?(?:e[+-]?[0-9]{1,2}(?![0-9a-z.]))?)"
+)
+"""A number in digits, in lower case: grouped as in English, as in India beside rupees, or as on the
+continent, where the comma is told by its grouping (`1.234,56`) or by what follows (`12,50 €`, `3,50 kg`, `5 000 €`)."""
 _BIG = (
     "(?:[萬亿億佰仟]|万(?!达(?![到成标])|科|分[之感抱期荣])|百(?!度|货|分[之点比])"
     "|千(?!万[别不要记]|[克米瓦伏卡赫帕焦岛问寻禧叶佛古灯]|字节))"
@@ -82,8 +98,11 @@ def shown(number: Decimal) -> str:
 
 
 def written(digits: str) -> Decimal:
-    """The number written in digits, with or without grouping commas."""
-    return Decimal(digits.replace(",", "").replace("，", "").replace(" ", ""))
+    """The number written in digits, with or without grouping; a comma before the last two is the decimal one."""
+    digits = digits.replace("，", ",").replace(" ", "")
+    if digits[-3:-2] == ",":
+        digits = digits.replace(".", "").replace(",", ".")
+    return Decimal(digits.replace(",", ""))
 
 
 def chinese(numeral: str) -> Decimal | None:

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dalsegno.core.facts.folding import folded, lowered
+from dalsegno.core.facts.joining import joined
 from dalsegno.core.facts.numerals import CHINESE_NUMERAL
 
 __all__ = ["Reading", "back", "read"]
@@ -55,7 +56,7 @@ def read(text: str, listened: Collection[str]) -> Reading:
         text: as it was said.
         listened: lower-case words that rules listen to.
     """
-    plain = folded(text)
+    plain = joined(folded(text))
     low = lowered(plain)
     words: list[tuple[int, str]] = []
     compounds: list[int] = []

@@ -22,6 +22,7 @@ from operator import itemgetter
 
 from dalsegno.core.facts.finding import facts_in
 from dalsegno.core.facts.folding import folded, lowered
+from dalsegno.core.facts.joining import joined
 from dalsegno.core.facts.kinds import FIGURES, WORDINGS, Fact, Kind
 from dalsegno.core.facts.labels import label_before
 from dalsegno.core.facts.table import Said
@@ -70,7 +71,7 @@ def said_in(text: str, *, coordinate: str, author: str) -> tuple[Said, ...]:
     Returns:
         Its protected facts, and the bare numbers that have a subject or take part in a correction, in order.
     """
-    low = lowered(folded(text))
+    low = lowered(joined(folded(text)))
     facts = facts_in(text)
     said = []
     for sentence, within in _by_sentence(low, facts):

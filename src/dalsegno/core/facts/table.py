@@ -13,7 +13,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -85,14 +85,18 @@ class FactTable:
         """
         rows = list(self.rows)
         there = {row.said for row in rows}
+        live = _Live(rows)
         for one in said:
             if one in there:
                 continue
             there.add(one)
             if one.correction and not one.denied:
-                for place in _superseded(rows, one):
+                for place in _superseded(live, one):
                     rows[place] = replace(rows[place], superseded_by=one.coordinate)
+                    live.drop(place, rows[place].said)
             rows.append(Row(said=one, superseded_by=one.coordinate if one.denied else ""))
+            if not one.denied:
+                live.take(len(rows) - 1, one)
         return FactTable(rows=tuple(rows))
 
     def latest(self) -> tuple[Said, ...]:
@@ -125,19 +129,59 @@ class FactTable:
             raise Damaged("table of facts", expected="rows of sayings", found=repr(error)) from error
 
 
-def _superseded(rows: list[Row], said: Said) -> list[int]:
+class _Live:
+    """The current sayings by what a correction may mean them by, so that one costs no look at the whole table."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._places: dict[tuple[str, str, str], dict[int, Said]] = {}
+        for place, row in enumerate(rows):
+            if not row.superseded_by:
+                self.take(place, row.said)
+
+    def take(self, place: int, said: Said) -> None:
+        for key in _keys(said):
+            self._places.setdefault(key, {})[place] = said
+
+    def drop(self, place: int, said: Said) -> None:
+        for key in _keys(said):
+            del self._places[key][place]
+
+    def rivals(self, said: Said, by: str, name: str) -> Iterator[tuple[int, Said]]:
+        """Places and sayings of another value that a correction can be compared with, under one of their keys."""
+        for place, other in self._places.get((_group(said.fact), by, name), {}).items():
+            if _comparable(other.fact, said.fact) and other.fact.value != said.fact.value:
+                yield place, other
+
+
+def _keys(said: Said) -> Iterator[tuple[str, str, str]]:
+    group = _group(said.fact)
+    yield group, "all", ""
+    yield group, "subject", said.subject
+    yield group, "value", said.fact.value
+    if (figure := _figure(said.fact.value)) != said.fact.value:
+        yield group, "value", figure
+
+
+def _group(fact: Fact) -> str:
+    """Kinds that can be compared share a group."""
+    return "figure" if fact.kind in FIGURES and fact.kind is not Kind.PERCENT else str(fact.kind)
+
+
+def _superseded(live: _Live, said: Said) -> list[int]:
     """Places of the current rows that a correction replaces."""
-    rivals = [
-        place
-        for place, row in enumerate(rows)
-        if not row.superseded_by and _comparable(row.said.fact, said.fact) and row.said.fact.value != said.fact.value
-    ]
     if said.instead_of:
-        return [place for place in rivals if _denies(said, rows[place].said) and _one_subject(rows[place].said, said)]
+        named = (pair for denied in said.instead_of for pair in live.rivals(said, "value", denied))
+        return sorted({place for place, other in named if _denies(said, other) and _one_subject(other, said)})
     if said.subject:
-        return [place for place in rivals if rows[place].said.subject == said.subject]
-    values = {rows[place].said.fact.value for place in rivals}
-    return rivals if len(values) == 1 else []
+        return [place for place, _ in live.rivals(said, "subject", said.subject)]
+    places: list[int] = []
+    values: set[str] = set()
+    for place, other in live.rivals(said, "all", ""):
+        places.append(place)
+        values.add(other.fact.value)
+        if len(values) > 1:
+            return []
+    return places
 
 
 def _comparable(one: Fact, other: Fact) -> bool:

@@ -28,7 +28,9 @@ __all__ = [
     "singular",
 ]
 
-_CODES = words("USD CNY EUR GBP JPY HKD TWD KRW AUD CAD SGD INR CHF RUB THB MYR")
+_CODES = words(
+    "USD CNY EUR GBP JPY HKD TWD KRW AUD CAD SGD INR CHF RUB THB MYR BRL MXN NZD PLN SEK NOK DKK VND IDR ZAR AED"
+)
 
 
 def _table(**names: str) -> dict[str, str]:
@@ -49,7 +51,17 @@ CURRENCY_BEFORE = {
         AUD="a$ au$",
         CAD="c$ ca$",
         SGD="s$ sg$",
-        INR="₹ rs",
+        INR="₹ rs 卢比",
+        BRL="r$",
+        MXN="mx$",
+        NZD="nz$",
+        THB="฿ 泰铢",
+        VND="₫",
+        RUB="₽",
+        TRY="₺",
+        ILS="₪",
+        PHP="₱",
+        UAH="₴",
     ),
 }
 """What may stand before an amount, in lower case, and its currency."""
@@ -65,8 +77,20 @@ CURRENCY_AFTER = {
         HKD="港币 港元 港幣",
         TWD="新台币 台币 新台幣",
         KRW="₩ 韩元 won",
-        INR="rupee rupees ₹",
-        RUB="卢布",
+        INR="rupee rupees ₹ 卢比",
+        RUB="卢布 руб ₽",
+        AUD="澳元 澳币",
+        CAD="加元 加币",
+        SGD="新加坡元",
+        CHF="瑞士法郎",
+        NZD="新西兰元",
+        THB="泰铢 ฿ baht",
+        VND="越南盾 ₫",
+        PLN="zł",
+        TRY="₺",
+        ILS="₪",
+        PHP="₱",
+        UAH="₴",
     ),
 }
 """What may stand after an amount, in lower case, and its currency."""

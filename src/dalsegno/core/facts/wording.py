@@ -30,7 +30,7 @@ _PAIRED = re.compile(
 _STRAIGHT = re.compile(r'"(?<![A-Za-z0-9.!?,]")([^"\n]{1,4000}+)"')
 _SINGLE = re.compile(r"'(?<![^\s(\[{=:,]')([^'\n]{2,200}+(?:'[a-z][^'\n]{0,200}+){0,3})'(?![A-Za-z0-9])")
 _TICKED = re.compile("`(?<!``)([^`\n]{1,400}+)`(?!`)")
-_PROMPT = re.compile(r"\$ (?P<c>[^\n]{1,1000})")
+_PROMPT = re.compile(r"\$ (?![ (]{0,2}[0-9][0-9,.]*\)?(?:\s|\Z))(?P<c>[^\n]{1,1000})")
 _FENCE = re.compile(
     r"```(?:bash|sh|shell|console|zsh|powershell|cmd|bat)[ \t]*\n(?P<b>(?:(?![ \t]*```)[^\n]*\n){1,400})"
 )

@@ -17,9 +17,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar, cast
+from typing import Any, LiteralString, TypeVar, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import psycopg
@@ -44,6 +45,8 @@ _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 _AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
 _CONNECT_SECONDS = 10.0
+_PATIENCE_SECONDS = 60.0
+"""How long rewriting waits for those who use what it rewrites."""
 _PARENTS: list[object] = []
 """Pools of the process this one was forked from: held for ever, since letting one go would close it."""
 
@@ -108,6 +111,43 @@ class PostgresStore:
         outcome = Outcome(factory)
         await self._atransact(loop, [outcome], read=True)
         return cast("R", outcome.get())
+
+    def rewrite(self) -> None:
+        """Rewrite every table; see `dalsegno.contracts.Store.rewrite`.
+
+        Locks one table after another against all use, and takes room for a second copy of the largest.
+        """
+        self._alive()
+        statements = load_statements("dalsegno.stores.postgres", "rewrite.sql")
+        with self._boundary(), psycopg.connect(self._conninfo, **self._settings()) as connection:
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{_PATIENCE_SECONDS:.0f}s",))
+            (horizon,) = connection.execute(statements["horizon"]).fetchone() or ("0",)
+            self._outwait(connection, statements["holders"], str(horizon))
+            skipped: list[str] = []
+            connection.add_notice_handler(
+                lambda told: (
+                    skipped.append(str(told.message_primary)) if told.severity_nonlocalized == "WARNING" else None
+                )
+            )
+            connection.execute(statements["vacuum"])
+        if skipped:  # the server only warns of a table that it leaves alone
+            msg = f"{self._shown}: {skipped[0]}; the old bytes may still be there. Ask the tables' owner to repeat it"
+            raise errors.StoreError(msg, step="with ds.erasure.rewrite()", command="with `dalsegno erase --rewrite`")
+
+    def _outwait(self, connection: psycopg.Connection[Any], holders_sql: LiteralString, horizon: str) -> None:
+        """Wait for transactions that may still see the rows that are gone: what they see is not taken out."""
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while holders := connection.execute(holders_sql, {"horizon": horizon}).fetchall():
+            if time.monotonic() > until:
+                pid, name = holders[0]
+                msg = (
+                    f"{self._shown}: a transaction from before is still open (process {pid}, {name or 'unnamed'}), "
+                    "so the old bytes are still there; end it"
+                )
+                raise errors.StoreUnavailable(
+                    msg, step="then repeat ds.erasure.rewrite()", command="then repeat with `dalsegno erase --rewrite`"
+                )
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Close every pool. One whose event loop runs elsewhere is closed there, soon after."""
@@ -468,6 +508,8 @@ def _translate(error: psycopg.Error, url: str) -> errors.DalsegnoError:
         return errors.StoreUnavailable(
             f"{url}: {_line(error)}; the outcome of a write is unknown: read before repeating it. Is the server up?"
         )
+    if isinstance(error, pg.LockNotAvailable):
+        return errors.StoreUnavailable(f"{url}: {_line(error)}; a table is in use for too long. Repeat it later.")
     if isinstance(error, (pg.SerializationFailure, pg.DeadlockDetected)):
         return errors.StoreUnavailable(f"{url}: {_line(error)}; nothing was written. Repeat it.")
     return errors.StoreError(f"{url}: {type(error).__name__}: {_line(error)}; run `dalsegno check` if it persists.")

@@ -16,6 +16,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -103,6 +104,39 @@ class SqliteStore:
         """Run an operation in a worker thread; see `dalsegno.contracts.Store.arun`."""
         work = asyncio.ensure_future(asyncio.to_thread(self.run, factory, write=write, key=key))
         return await settled(work) if write else await work
+
+    def rewrite(self) -> None:
+        """Rewrite the file and empty its log; see `dalsegno.contracts.Store.rewrite`.
+
+        Takes the file's write lock and, while it lasts, room for a second copy of the file.
+        """
+        self._alive()
+        if self._path is None:
+            with self._lock, self._boundary():
+                self._main().execute("VACUUM")
+            return
+        with self._lock, self._boundary():
+            connection = self._open()
+            try:
+                connection.execute("PRAGMA temp_store = DEFAULT")  # a copy of the file may not fit into memory
+                connection.execute("VACUUM")
+                self._empty_log(connection)
+            finally:
+                connection.close()
+
+    def _empty_log(self, connection: sqlite3.Connection) -> None:
+        """Bring the log into the file and cut it to nothing; whoever reads an older state has to end first."""
+        until = time.monotonic() + _BUSY_SECONDS
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > until:
+                msg = (
+                    f"{self.url}: another process reads an older state of the file, so the old bytes are still there; "
+                    "end it"
+                )
+                raise errors.StoreUnavailable(
+                    msg, step="then repeat ds.erasure.rewrite()", command="then repeat with `dalsegno erase --rewrite`"
+                )
+            time.sleep(0.02)
 
     def close(self) -> None:
         """Close every connection; the last one to close a file folds its WAL back."""

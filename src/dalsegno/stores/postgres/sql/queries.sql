@@ -17,23 +17,24 @@ ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+       lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
 FOR UPDATE;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+       lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
 
 -- name: thread_save
 UPDATE ds_threads
 SET events = %(events)s, wiped = %(wiped)s, pool = %(pool)s, lanes = %(lanes)s, checkpoints = %(checkpoints)s, branches = %(branches)s,
-    namespaces = %(namespaces)s, updated_at = %(now)s
+    namespaces = %(namespaces)s, stands = %(stands)s, updated_at = %(now)s
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: thread_tombstone
-UPDATE ds_threads SET deleted_at = %(now)s, updated_at = %(now)s, lease_holder = NULL, lease_until = NULL
+UPDATE ds_threads
+SET deleted_at = %(now)s, updated_at = %(now)s, lease_holder = NULL, lease_until = NULL, stands = 0
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: thread_reopen
@@ -46,10 +47,14 @@ WHERE tenant = %(tenant)s AND thread = %(thread)s;
 -- name: threads_page
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
+        WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(deleted)s OR t.deleted_at IS NULL)
   AND (%(after)s::text IS NULL OR t.name > %(after)s)
+  AND (%(tag)s::text IS NULL OR EXISTS (
+    SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = %(tag)s))
 ORDER BY t.name
 LIMIT %(limit)s;
 
@@ -94,23 +99,22 @@ VALUES (%(tenant)s, %(thread)s, %(branch)s, %(parent)s, %(forked_at)s);
 SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY branch;
 
 -- name: checkpoints_named
-SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
 FROM ds_checkpoints c
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s;
-
--- name: checkpoint_last
-SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
-
--- name: forms_find
-SELECT f.digest, f.form
+WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s
+UNION ALL
+SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
 CROSS JOIN LATERAL (
   SELECT digest, form FROM ds_forms WHERE tenant = %(tenant)s AND digest = d.digest
   OFFSET 0
+  FOR KEY SHARE
 ) f;
+
+-- name: checkpoint_last
+SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: form_add
 INSERT INTO ds_forms (tenant, digest, body) VALUES (%(tenant)s, %(digest)s, %(body)s) RETURNING form;
@@ -154,7 +158,7 @@ UPDATE ds_writes SET ckpt = %(to)s WHERE tenant = %(tenant)s AND thread = %(thre
 
 -- name: checkpoint_head
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
@@ -166,7 +170,7 @@ WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
@@ -178,7 +182,7 @@ WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
@@ -199,14 +203,15 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
 )
-SELECT c.ckpt, c.parent, c.state, f.body FROM line
+SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
 JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body,
+       f.digest
 FROM ds_checkpoints c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;
@@ -397,8 +402,7 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
        a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
-WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(thread)s::text IS NULL OR t.name = %(thread)s)
-  AND (%(state)s::text IS NULL OR a.state = %(state)s)
+WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(state)s::text IS NULL OR a.state = %(state)s)
 ORDER BY a.created_at, a.key
 LIMIT %(limit)s;
 
@@ -409,12 +413,15 @@ VALUES (%(tenant)s, %(thread)s, %(seq)s, %(at)s, %(digest)s, %(hash)s, %(body)s)
 -- name: audit_head
 SELECT seq, hash FROM ds_audit_heads WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
+-- name: audit_head_add
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link, seal)
+VALUES (%(tenant)s, %(thread)s, %(seq)s, %(hash)s, %(place)s, %(link)s, %(seal)s);
+
 -- name: audit_head_save
-INSERT INTO ds_audit_heads (tenant, thread, seq, hash) VALUES (%(tenant)s, %(thread)s, %(seq)s, %(hash)s)
-ON CONFLICT (tenant, thread) DO UPDATE SET seq = excluded.seq, hash = excluded.hash;
+UPDATE ds_audit_heads SET seq = %(seq)s, hash = %(hash)s, seal = %(seal)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: audit_heads
-SELECT thread, seq, hash FROM ds_audit_heads WHERE tenant = %(tenant)s ORDER BY thread;
+SELECT thread, seq, hash, place, link, seal FROM ds_audit_heads WHERE tenant = %(tenant)s ORDER BY place, thread;
 
 -- name: audit_page
 SELECT thread, seq, at, body, digest, hash FROM ds_audit
@@ -495,7 +502,9 @@ WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
 -- name: thread_one
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
+        WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s;
 
@@ -510,6 +519,8 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
   WHERE t.tenant = %(tenant)s AND t.deleted_at IS NOT NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
@@ -765,3 +776,281 @@ FROM ds_memories m
 WHERE m.tenant = %(tenant)s AND m.key = %(key)s AND m.subject IS NOT NULL
   AND (m.expires_at IS NULL OR m.expires_at > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 LIMIT 1;
+
+-- name: actions_of
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_threads t
+JOIN ds_actions a ON a.tenant = t.tenant AND a.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.name = %(thread)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(state)s::text IS NULL OR a.state = %(state)s)
+ORDER BY a.created_at, a.key
+LIMIT %(limit)s;
+
+-- name: actions_open
+SELECT state, lease_until FROM ds_actions
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND state NOT IN ('succeeded', 'failed');
+
+-- name: tag_add
+INSERT INTO ds_tags (tenant, thread, tag) VALUES (%(tenant)s, %(thread)s, %(tag)s) ON CONFLICT DO NOTHING;
+
+-- name: tag_drop
+DELETE FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s AND tag = %(tag)s;
+
+-- name: tags_of
+SELECT tag FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY tag;
+
+-- name: wipe_tags
+DELETE FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_tags
+INSERT INTO ds_tags (tenant, thread, tag) SELECT tenant, %(to)s::bigint, tag FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: retention_page
+SELECT t.name FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL
+  AND (%(after)s::text IS NULL OR t.name > %(after)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: thread_stands
+UPDATE ds_threads SET stands = %(stands)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: runs_due
+-- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = %(tenant)s AND d.lease_until <= %(now)s AND (%(owner)s::text IS NULL OR d.owner = %(owner)s)
+    ORDER BY d.lease_until LIMIT %(reach)s
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = %(tenant)s AND r.due <= %(now)s
+    ORDER BY r.due LIMIT %(reach)s
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = %(tenant)s AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= %(idle)s::bigint
+      AND (%(owner)s::text IS NULL OR i.owner = %(owner)s)
+    ORDER BY i.name LIMIT %(reach)s
+  ) c3
+) c
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (t.lease_until IS NULL OR t.lease_until <= %(now)s)
+ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
+LIMIT %(limit)s
+FOR UPDATE OF t SKIP LOCKED;
+
+-- name: run_find
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
+FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: run_save
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (%(tenant)s, %(thread)s, %(attempts)s, %(failures)s, %(deaths)s, %(taken_at)s, %(fingerprint)s, %(error)s, %(place)s, %(failed_at)s, %(parked_at)s, %(due)s)
+ON CONFLICT (tenant, thread) DO UPDATE
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
+    error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
+    due = excluded.due;
+
+-- name: run_taken
+UPDATE ds_runs SET due = NULL WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: wipe_runs
+DELETE FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: runs_one
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+
+-- name: runs_page
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: retention_count
+SELECT count(*) FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL;
+
+-- name: thread_used
+SELECT updated_at FROM ds_threads WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: head_writes
+SELECT count(*) FROM ds_namespaces n
+JOIN ds_writes w ON w.tenant = n.tenant AND w.thread = n.thread AND w.ckpt = n.head
+WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
+
+-- name: checkpoint_facts
+SELECT ckpt, ns, id, branch, created_at, state IS NOT NULL FROM ds_checkpoints
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt;
+
+-- name: blobs_alone
+SELECT r.digest, octet_length((b.body)::text) FROM ds_blob_refs r
+JOIN ds_blobs b ON b.tenant = r.tenant AND b.digest = r.digest
+WHERE r.tenant = %(tenant)s AND r.thread = %(thread)s
+  AND NOT EXISTS (SELECT 1 FROM ds_blob_refs o
+                  WHERE o.tenant = r.tenant AND o.digest = r.digest AND o.thread <> r.thread);
+
+-- name: thread_sizes
+SELECT 'ds_items', count(*), coalesce(sum(octet_length((body)::text) + coalesce(octet_length(digest), 0)), 0)
+FROM ds_items WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_checkpoints', count(*),
+       coalesce(sum(coalesce(octet_length((state)::text), 0) + coalesce(octet_length((frame)::text), 0)), 0)
+FROM ds_checkpoints WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_writes', count(*), coalesce(sum(octet_length((body)::text) + octet_length((path)::text)), 0)
+FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_events', count(*), coalesce(sum(octet_length(terms) + octet_length((author)::text)), 0)
+FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_summaries', count(*),
+       coalesce(sum(octet_length((policy)::text) + octet_length((lines)::text) + octet_length((facts)::text)), 0)
+FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_runs', count(*),
+       coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
+FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_actions', count(*),
+       coalesce(sum(octet_length((arguments)::text) + coalesce(octet_length((recipient)::text), 0)
+                    + coalesce(octet_length((result)::text), 0) + coalesce(octet_length((error)::text), 0)
+                    + coalesce(octet_length((approval)::text), 0)), 0)
+FROM ds_actions WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_namespaces', count(*), coalesce(sum(octet_length((name)::text)), 0)
+FROM ds_namespaces WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_branches', count(*), 0 FROM ds_branches WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_tags', count(*), coalesce(sum(octet_length((tag)::text)), 0)
+FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_blob_refs', count(*), coalesce(sum(octet_length(digest)), 0)
+FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: audit_size
+SELECT count(*), coalesce(sum(octet_length((body)::text)), 0) FROM ds_audit
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND body IS NOT NULL;
+
+-- name: audit_erase
+UPDATE ds_audit SET body = NULL WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: audit_all
+SELECT seq, body FROM ds_audit WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY seq;
+
+-- name: audit_root_begin
+INSERT INTO ds_audit_roots (tenant, chains, hash) VALUES (%(tenant)s, 0, NULL) ON CONFLICT DO NOTHING;
+
+-- name: audit_root_lock
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = %(tenant)s FOR UPDATE;
+
+-- name: audit_root
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = %(tenant)s;
+
+-- name: audit_root_save
+UPDATE ds_audit_roots SET chains = %(chains)s, hash = %(hash)s, seal = %(seal)s WHERE tenant = %(tenant)s;
+
+-- name: forms_unused
+SELECT form FROM ds_forms WHERE tenant = %(tenant)s
+EXCEPT
+SELECT shape FROM ds_checkpoints WHERE tenant = %(tenant)s
+EXCEPT
+SELECT graph FROM ds_checkpoints WHERE tenant = %(tenant)s;
+
+-- name: form_lock
+SELECT form FROM ds_forms WHERE tenant = %(tenant)s AND form = %(form)s FOR UPDATE;
+
+-- name: form_drop
+DELETE FROM ds_forms WHERE tenant = %(tenant)s AND form = %(form)s
+  AND NOT EXISTS (SELECT 1 FROM ds_checkpoints c WHERE c.tenant = %(tenant)s AND (c.shape = %(form)s OR c.graph = %(form)s));
+
+-- name: thread_erase
+UPDATE ds_threads
+SET name = %(pseudonym)s, owner = NULL, deleted_at = coalesce(deleted_at, %(now)s), updated_at = %(now)s, wiped = events,
+    lease_holder = NULL, stands = 0, lease_until = NULL
+WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: owned_threads
+SELECT name FROM ds_threads WHERE tenant = %(tenant)s AND owner = %(owner)s ORDER BY name;
+
+-- name: erasure_add
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
+VALUES (%(tenant)s, %(thread)s, %(at)s, %(salt)s, %(digest)s, %(closed_until)s, NULL);
+
+-- name: erasure_of
+SELECT at FROM ds_erasures WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: erasures_due
+SELECT thread FROM ds_erasures WHERE tenant = %(tenant)s AND rewritten_at IS NULL ORDER BY thread;
+
+-- name: erasure_rewritten
+UPDATE ds_erasures SET rewritten_at = %(at)s WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: erasure_salts
+SELECT DISTINCT salt FROM ds_erasures WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until > %(now)s;
+
+-- name: erasure_find
+SELECT thread, closed_until FROM ds_erasures WHERE tenant = %(tenant)s AND digest = %(digest)s AND closed_until > %(now)s;
+
+-- name: erasure_release
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = %(tenant)s AND digest = %(digest)s;
+
+-- name: erasures_forget
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until <= %(now)s;
+-- name: runs_finished
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = 0 AND (t.lease_until IS NULL OR t.lease_until <= %(now)s)
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_leased
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.lease_until > %(now)s
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_left
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.lease_until <= %(now)s AND t.stands = 1
+ORDER BY t.name
+LIMIT %(limit)s;
+
+-- name: runs_standing
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(after)s::text IS NULL OR t.name > %(after)s) AND t.stands = %(stands)s AND t.stands <> 0
+  AND (t.lease_until IS NULL OR (t.lease_until <= %(now)s AND t.stands > 1))
+ORDER BY t.name
+LIMIT %(limit)s;

@@ -18,22 +18,23 @@ ON CONFLICT DO NOTHING;
 
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+       lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
-       lease_until, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
+       lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
 FROM ds_threads WHERE tenant = :tenant AND name = :name;
 
 -- name: thread_save
 UPDATE ds_threads
 SET events = :events, wiped = :wiped, pool = :pool, lanes = :lanes, checkpoints = :checkpoints, branches = :branches,
-    namespaces = :namespaces, updated_at = :now
+    namespaces = :namespaces, stands = :stands, updated_at = :now
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: thread_tombstone
-UPDATE ds_threads SET deleted_at = :now, updated_at = :now, lease_holder = NULL, lease_until = NULL
+UPDATE ds_threads
+SET deleted_at = :now, updated_at = :now, lease_holder = NULL, lease_until = NULL, stands = 0
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: thread_reopen
@@ -46,10 +47,13 @@ WHERE tenant = :tenant AND thread = :thread;
 -- name: threads_page
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:deleted OR t.deleted_at IS NULL)
   AND (:after IS NULL OR t.name > :after)
+  AND (:tag IS NULL OR EXISTS (
+    SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = :tag))
 ORDER BY t.name
 LIMIT :limit;
 
@@ -94,19 +98,17 @@ VALUES (:tenant, :thread, :branch, :parent, :forked_at);
 SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = :tenant AND thread = :thread ORDER BY branch;
 
 -- name: checkpoints_named
-SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, c.shape, c.graph, m.body, s.body, g.body, c.version
+SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
 FROM ds_checkpoints c INDEXED BY ds_checkpoints_id
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns;
+WHERE c.tenant = :tenant AND c.thread = :thread AND c.id IN (:id, :parent) AND c.ns = :ns
+UNION ALL
+SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM json_each(:digests) d
+CROSS JOIN ds_forms f INDEXED BY ds_forms_digest ON f.tenant = :tenant AND f.digest = ds_unhex(d.value);
 
 -- name: checkpoint_last
 SELECT max(ckpt) FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread;
-
--- name: forms_find
-SELECT f.digest, f.form FROM json_each(:digests) d
-CROSS JOIN ds_forms f INDEXED BY ds_forms_digest ON f.tenant = :tenant AND f.digest = ds_unhex(d.value);
 
 -- name: form_add
 INSERT INTO ds_forms (tenant, digest, body) VALUES (:tenant, :digest, :body) RETURNING form;
@@ -149,7 +151,7 @@ UPDATE ds_writes SET ckpt = :to WHERE tenant = :tenant AND thread = :thread AND 
 
 -- name: checkpoint_head
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
@@ -161,7 +163,7 @@ WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = :ns
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = :id AND c.ns = n.ns
@@ -173,7 +175,7 @@ WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
-       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name
+       c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
@@ -194,14 +196,15 @@ WITH RECURSIVE line (ckpt, depth) AS (
   JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
   WHERE c.parent IS NOT NULL AND line.depth < :limit
 )
-SELECT c.ckpt, c.parent, c.state, f.body FROM line
+SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
 JOIN ds_checkpoints c ON c.tenant = :tenant AND c.thread = :thread AND c.ckpt = line.ckpt
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
 
 -- name: checkpoints_all
-SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body
+SELECT c.ckpt, c.ns, c.id, c.parent, c.branch, c.meta, c.shape, c.graph, c.frame, c.state, c.step, c.source, c.run, f.body,
+       f.digest
 FROM ds_checkpoints c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.tenant = :tenant AND c.thread = :thread ORDER BY c.ckpt;
@@ -379,8 +382,7 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
        a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
-WHERE a.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:thread IS NULL OR t.name = :thread)
-  AND (:state IS NULL OR a.state = :state)
+WHERE a.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:state IS NULL OR a.state = :state)
 ORDER BY a.created_at, a.key
 LIMIT :limit;
 
@@ -391,12 +393,15 @@ VALUES (:tenant, :thread, :seq, :at, :digest, :hash, :body);
 -- name: audit_head
 SELECT seq, hash FROM ds_audit_heads WHERE tenant = :tenant AND thread = :thread;
 
+-- name: audit_head_add
+INSERT INTO ds_audit_heads (tenant, thread, seq, hash, place, link, seal)
+VALUES (:tenant, :thread, :seq, :hash, :place, :link, :seal);
+
 -- name: audit_head_save
-INSERT INTO ds_audit_heads (tenant, thread, seq, hash) VALUES (:tenant, :thread, :seq, :hash)
-ON CONFLICT (tenant, thread) DO UPDATE SET seq = excluded.seq, hash = excluded.hash;
+UPDATE ds_audit_heads SET seq = :seq, hash = :hash, seal = :seal WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_heads
-SELECT thread, seq, hash FROM ds_audit_heads WHERE tenant = :tenant ORDER BY thread;
+SELECT thread, seq, hash, place, link, seal FROM ds_audit_heads WHERE tenant = :tenant ORDER BY place, thread;
 
 -- name: audit_page
 SELECT thread, seq, at, body, digest, hash FROM ds_audit
@@ -477,7 +482,8 @@ WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
 -- name: thread_one
 SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
-        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL)
+        WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
 FROM ds_threads t
 WHERE t.tenant = :tenant AND t.name = :name;
 
@@ -492,6 +498,8 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
   WHERE t.tenant = :tenant AND t.deleted_at IS NOT NULL AND (:owner IS NULL OR t.owner = :owner)
@@ -747,3 +755,280 @@ FROM ds_memories m
 WHERE m.tenant = :tenant AND m.key = :key AND m.subject IS NOT NULL
   AND (m.expires_at IS NULL OR m.expires_at > CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER))
 LIMIT 1;
+
+-- name: actions_of
+SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
+       a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at
+FROM ds_threads t
+JOIN ds_actions a ON a.tenant = t.tenant AND a.thread = t.thread
+WHERE t.tenant = :tenant AND t.name = :thread AND (:owner IS NULL OR t.owner = :owner)
+  AND (:state IS NULL OR a.state = :state)
+ORDER BY a.created_at, a.key
+LIMIT :limit;
+
+-- name: actions_open
+SELECT state, lease_until FROM ds_actions
+WHERE tenant = :tenant AND thread = :thread AND state NOT IN ('succeeded', 'failed');
+
+-- name: tag_add
+INSERT INTO ds_tags (tenant, thread, tag) VALUES (:tenant, :thread, :tag) ON CONFLICT DO NOTHING;
+
+-- name: tag_drop
+DELETE FROM ds_tags WHERE tenant = :tenant AND thread = :thread AND tag = :tag;
+
+-- name: tags_of
+SELECT tag FROM ds_tags WHERE tenant = :tenant AND thread = :thread ORDER BY tag;
+
+-- name: wipe_tags
+DELETE FROM ds_tags WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_tags
+INSERT INTO ds_tags (tenant, thread, tag) SELECT tenant, :to, tag FROM ds_tags WHERE tenant = :tenant AND thread = :thread;
+
+-- name: retention_page
+SELECT t.name FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL
+  AND (:after IS NULL OR t.name > :after)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: thread_stands
+UPDATE ds_threads SET stands = :stands WHERE tenant = :tenant AND thread = :thread;
+
+-- name: runs_due
+-- Runs to go on with: their lease ran out, or a new attempt is due, or (only where asked for) nothing has moved for long.
+SELECT t.name, t.thread, t.stands, t.fence, t.lease_until, t.updated_at, t.checkpoints
+FROM (
+  SELECT thread FROM (
+    SELECT d.thread FROM ds_threads d
+    WHERE d.tenant = :tenant AND d.lease_until <= :now AND (:owner IS NULL OR d.owner = :owner)
+    ORDER BY d.lease_until LIMIT :reach
+  ) c1
+  UNION
+  SELECT thread FROM (
+    SELECT r.thread FROM ds_runs r
+    WHERE r.tenant = :tenant AND r.due <= :now
+    ORDER BY r.due LIMIT :reach
+  ) c2
+  UNION
+  SELECT thread FROM (
+    SELECT i.thread FROM ds_threads i
+    WHERE i.tenant = :tenant AND i.stands = 1 AND i.stands <> 0 AND i.lease_until IS NULL AND i.updated_at <= :idle
+      AND (:owner IS NULL OR i.owner = :owner)
+    ORDER BY i.name LIMIT :reach
+  ) c3
+) c
+CROSS JOIN ds_threads t ON t.tenant = :tenant AND t.thread = c.thread
+WHERE t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (t.lease_until IS NULL OR t.lease_until <= :now)
+ORDER BY coalesce(t.lease_until, t.updated_at), t.thread
+LIMIT :limit;
+
+-- name: run_find
+SELECT attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due
+FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: run_save
+INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at, fingerprint, error, place, failed_at, parked_at, due)
+VALUES (:tenant, :thread, :attempts, :failures, :deaths, :taken_at, :fingerprint, :error, :place, :failed_at, :parked_at, :due)
+ON CONFLICT (tenant, thread) DO UPDATE
+SET attempts = excluded.attempts, failures = excluded.failures, deaths = excluded.deaths,
+    taken_at = excluded.taken_at, fingerprint = excluded.fingerprint,
+    error = excluded.error, place = excluded.place, failed_at = excluded.failed_at, parked_at = excluded.parked_at,
+    due = excluded.due;
+
+-- name: run_taken
+UPDATE ds_runs SET due = NULL WHERE tenant = :tenant AND thread = :thread;
+
+-- name: wipe_runs
+DELETE FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: runs_one
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
+
+-- name: runs_page
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: retention_count
+SELECT count(*) FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL;
+
+-- name: thread_used
+SELECT updated_at FROM ds_threads WHERE tenant = :tenant AND thread = :thread;
+
+-- name: head_writes
+SELECT count(*) FROM ds_namespaces n
+JOIN ds_writes w ON w.tenant = n.tenant AND w.thread = n.thread AND w.ckpt = n.head
+WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
+
+-- name: checkpoint_facts
+SELECT ckpt, ns, id, branch, created_at, state IS NOT NULL FROM ds_checkpoints
+WHERE tenant = :tenant AND thread = :thread ORDER BY ckpt;
+
+-- name: blobs_alone
+SELECT r.digest, length(CAST(b.body AS BLOB)) FROM ds_blob_refs r
+JOIN ds_blobs b ON b.tenant = r.tenant AND b.digest = r.digest
+WHERE r.tenant = :tenant AND r.thread = :thread
+  AND NOT EXISTS (SELECT 1 FROM ds_blob_refs o
+                  WHERE o.tenant = r.tenant AND o.digest = r.digest AND o.thread <> r.thread);
+
+-- name: thread_sizes
+SELECT 'ds_items', count(*), coalesce(sum(length(CAST(body AS BLOB)) + coalesce(length(digest), 0)), 0)
+FROM ds_items WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_checkpoints', count(*),
+       coalesce(sum(coalesce(length(CAST(state AS BLOB)), 0) + coalesce(length(CAST(frame AS BLOB)), 0)), 0)
+FROM ds_checkpoints WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_writes', count(*), coalesce(sum(length(CAST(body AS BLOB)) + length(CAST(path AS BLOB))), 0)
+FROM ds_writes WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_events', count(*), coalesce(sum(length(terms) + length(CAST(author AS BLOB))), 0)
+FROM ds_events WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_summaries', count(*),
+       coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
+FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_runs', count(*),
+       coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
+FROM ds_runs WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_actions', count(*),
+       coalesce(sum(length(CAST(arguments AS BLOB)) + coalesce(length(CAST(recipient AS BLOB)), 0)
+                    + coalesce(length(CAST(result AS BLOB)), 0) + coalesce(length(CAST(error AS BLOB)), 0)
+                    + coalesce(length(CAST(approval AS BLOB)), 0)), 0)
+FROM ds_actions WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_namespaces', count(*), coalesce(sum(length(CAST(name AS BLOB))), 0)
+FROM ds_namespaces WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_branches', count(*), 0 FROM ds_branches WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_tags', count(*), coalesce(sum(length(CAST(tag AS BLOB))), 0)
+FROM ds_tags WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_blob_refs', count(*), coalesce(sum(length(digest)), 0)
+FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_size
+SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM ds_audit
+WHERE tenant = :tenant AND thread = :thread AND body IS NOT NULL;
+
+-- name: audit_erase
+UPDATE ds_audit SET body = NULL WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_all
+SELECT seq, body FROM ds_audit WHERE tenant = :tenant AND thread = :thread ORDER BY seq;
+
+-- name: audit_root_begin
+INSERT INTO ds_audit_roots (tenant, chains, hash) VALUES (:tenant, 0, NULL) ON CONFLICT DO NOTHING;
+
+-- name: audit_root_lock
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
+
+-- name: audit_root
+SELECT chains, hash, seal FROM ds_audit_roots WHERE tenant = :tenant;
+
+-- name: audit_root_save
+UPDATE ds_audit_roots SET chains = :chains, hash = :hash, seal = :seal WHERE tenant = :tenant;
+
+-- name: forms_unused
+SELECT form FROM ds_forms WHERE tenant = :tenant
+EXCEPT
+SELECT shape FROM ds_checkpoints WHERE tenant = :tenant
+EXCEPT
+SELECT graph FROM ds_checkpoints WHERE tenant = :tenant;
+
+-- name: form_lock
+SELECT form FROM ds_forms WHERE tenant = :tenant AND form = :form;
+
+-- name: form_drop
+DELETE FROM ds_forms WHERE tenant = :tenant AND form = :form
+  AND NOT EXISTS (SELECT 1 FROM ds_checkpoints c WHERE c.tenant = :tenant AND (c.shape = :form OR c.graph = :form));
+
+-- name: thread_erase
+UPDATE ds_threads
+SET name = :pseudonym, owner = NULL, deleted_at = coalesce(deleted_at, :now), updated_at = :now, wiped = events,
+    lease_holder = NULL, stands = 0, lease_until = NULL
+WHERE tenant = :tenant AND thread = :thread;
+
+-- name: owned_threads
+SELECT name FROM ds_threads WHERE tenant = :tenant AND owner = :owner ORDER BY name;
+
+-- name: erasure_add
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
+VALUES (:tenant, :thread, :at, :salt, :digest, :closed_until, NULL);
+
+-- name: erasure_of
+SELECT at FROM ds_erasures WHERE tenant = :tenant AND thread = :thread;
+
+-- name: erasures_due
+SELECT thread FROM ds_erasures WHERE tenant = :tenant AND rewritten_at IS NULL ORDER BY thread;
+
+-- name: erasure_rewritten
+UPDATE ds_erasures SET rewritten_at = :at WHERE tenant = :tenant AND thread = :thread;
+
+-- name: erasure_salts
+SELECT DISTINCT salt FROM ds_erasures WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until > :now;
+
+-- name: erasure_find
+SELECT thread, closed_until FROM ds_erasures WHERE tenant = :tenant AND digest = :digest AND closed_until > :now;
+
+-- name: erasure_release
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = :tenant AND digest = :digest;
+
+-- name: erasures_forget
+UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until <= :now;
+-- name: runs_finished
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND t.checkpoints > 0 AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.stands = 0 AND (t.lease_until IS NULL OR t.lease_until <= :now)
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_leased
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.lease_until > :now
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_left
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.lease_until <= :now AND t.stands = 1
+ORDER BY t.name
+LIMIT :limit;
+
+-- name: runs_standing
+SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+       r.parked_at, r.due
+FROM ds_threads t
+LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
+WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner = :owner)
+  AND (:after IS NULL OR t.name > :after) AND t.stands = :stands AND t.stands <> 0
+  AND (t.lease_until IS NULL OR (t.lease_until <= :now AND t.stands > 1))
+ORDER BY t.name
+LIMIT :limit;

@@ -29,6 +29,7 @@ CREATE TABLE ds_threads (
   fence        INTEGER NOT NULL DEFAULT 0,
   lease_holder TEXT,
   lease_until  INTEGER,
+  stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
 
@@ -200,8 +201,59 @@ CREATE TABLE ds_audit_heads (
   thread INTEGER NOT NULL,
   seq    INTEGER NOT NULL,
   hash   BLOB    NOT NULL,
+  place  INTEGER NOT NULL,
+  link   BLOB    NOT NULL,
+  seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
+
+CREATE TABLE ds_audit_roots (
+  tenant INTEGER PRIMARY KEY,
+  chains INTEGER NOT NULL,
+  hash   BLOB,
+  seal   BLOB
+);
+
+CREATE TABLE ds_tags (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  tag    TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, tag)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_tags_tag ON ds_tags (tenant, tag);
+
+CREATE TABLE ds_erasures (
+  tenant       INTEGER NOT NULL,
+  thread       INTEGER NOT NULL,
+  at           INTEGER NOT NULL,
+  salt         BLOB,
+  digest       BLOB,
+  closed_until INTEGER,
+  rewritten_at INTEGER,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_erasures_digest ON ds_erasures (tenant, digest) WHERE digest IS NOT NULL;
+CREATE TABLE ds_runs (
+  tenant      INTEGER NOT NULL,
+  thread      INTEGER NOT NULL,
+  attempts    INTEGER NOT NULL,
+  failures    INTEGER NOT NULL,
+  deaths      INTEGER NOT NULL,
+  taken_at    INTEGER NOT NULL,
+  fingerprint BLOB,
+  error       TEXT,
+  place       TEXT,
+  failed_at   INTEGER,
+  parked_at   INTEGER,
+  due         INTEGER,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
+CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- Whole states for anyone with the sqlite3 shell. Strings and elements that are stored apart are put back in place.
 CREATE VIEW graph_checkpoints AS
@@ -215,6 +267,7 @@ SELECT
   n.name AS namespace,
   (
     -- Each round puts back the first node that is left; the elements of a list come with their own strings in place.
+    -- At the top stand channels, whatever they are called.
     WITH RECURSIVE whole (round, body) AS (
       SELECT 0, (
         SELECT '{' || coalesce(group_concat(json_quote(part.name) || ':' || part.node, ','), '') || '}' FROM (
@@ -267,7 +320,7 @@ SELECT
                WHERE b.tenant = c.tenant AND lower(hex(b.digest)) = node.value)
           END), w.body)
          FROM json_tree(w.body) node
-         WHERE node.key IN ('$ref', '$list', '$dict', '$blob') LIMIT 1)
+         WHERE node.key IN ('$ref', '$list', '$dict', '$blob') AND node.path <> '$' LIMIT 1)
       FROM whole w
       WHERE w.body LIKE '%{"$ref":%' OR w.body LIKE '%{"$list":%' OR w.body LIKE '%{"$dict":%'
          OR w.body LIKE '%{"$blob":%'

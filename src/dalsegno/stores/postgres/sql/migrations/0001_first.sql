@@ -29,6 +29,7 @@ CREATE TABLE ds_threads (
   fence        integer NOT NULL DEFAULT 0,
   lease_holder text,
   lease_until  bigint,
+  stands       smallint NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant, thread),
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
@@ -202,8 +203,81 @@ CREATE TABLE ds_audit_heads (
   thread bigint  NOT NULL,
   seq    integer NOT NULL,
   hash   bytea   NOT NULL,
+  place  bigint  NOT NULL,
+  link   bytea   NOT NULL,
+  seal   bytea,
   PRIMARY KEY (tenant, thread)
 );
+
+CREATE TABLE ds_audit_roots (
+  tenant integer PRIMARY KEY,
+  chains bigint NOT NULL,
+  hash   bytea,
+  seal   bytea
+);
+
+CREATE TABLE ds_tags (
+  tenant integer NOT NULL,
+  thread bigint  NOT NULL,
+  tag    text    COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, thread, tag)
+);
+
+CREATE INDEX ds_tags_tag ON ds_tags (tenant, tag);
+
+CREATE TABLE ds_erasures (
+  tenant       integer NOT NULL,
+  thread       bigint  NOT NULL,
+  at           bigint  NOT NULL,
+  salt         bytea,
+  digest       bytea,
+  closed_until bigint,
+  rewritten_at bigint,
+  PRIMARY KEY (tenant, thread)
+);
+
+CREATE INDEX ds_erasures_digest ON ds_erasures (tenant, digest) WHERE digest IS NOT NULL;
+
+CREATE TABLE ds_runs (
+  tenant      integer NOT NULL,
+  thread      bigint  NOT NULL,
+  attempts    integer NOT NULL,
+  failures    integer NOT NULL,
+  deaths      integer NOT NULL,
+  taken_at    integer NOT NULL,
+  fingerprint bytea,
+  error       text,
+  place       text,
+  failed_at   bigint,
+  parked_at   bigint,
+  due         bigint,
+  PRIMARY KEY (tenant, thread)
+);
+
+CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
+CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
+
+-- What was said is not sampled for the planner: its statistics would keep words that were erased.
+ALTER TABLE ds_threads ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN owner SET STATISTICS 0,
+  ALTER COLUMN lease_holder SET STATISTICS 0;
+ALTER TABLE ds_namespaces ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ds_items ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_blobs ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_forms ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_checkpoints ALTER COLUMN run SET STATISTICS 0, ALTER COLUMN frame SET STATISTICS 0,
+  ALTER COLUMN state SET STATISTICS 0;
+ALTER TABLE ds_writes ALTER COLUMN path SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_events ALTER COLUMN author SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0;
+ALTER TABLE ds_summaries ALTER COLUMN writer SET STATISTICS 0, ALTER COLUMN policy SET STATISTICS 0,
+  ALTER COLUMN lines SET STATISTICS 0, ALTER COLUMN facts SET STATISTICS 0;
+ALTER TABLE ds_actions ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN anchor SET STATISTICS 0,
+  ALTER COLUMN recipient SET STATISTICS 0, ALTER COLUMN arguments SET STATISTICS 0,
+  ALTER COLUMN holder SET STATISTICS 0, ALTER COLUMN approval SET STATISTICS 0, ALTER COLUMN result SET STATISTICS 0,
+  ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ds_audit ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_tags ALTER COLUMN tag SET STATISTICS 0;
+ALTER TABLE ds_runs ALTER COLUMN error SET STATISTICS 0, ALTER COLUMN place SET STATISTICS 0;
 
 -- A stored tree with everything it points to put back in place; see FORMAT.md, "Nodes".
 CREATE FUNCTION ds_whole(of_tenant integer, of_thread bigint, tree jsonb) RETURNS jsonb
@@ -230,8 +304,10 @@ BEGIN
               WHERE b.tenant = of_tenant AND b.digest = decode(tree ->> '$blob', 'hex'));
     ELSIF key = '$list' OR key = '$dict' THEN
       RETURN (
+        -- Both aggregates are computed under a generic plan, so elements of a list must not reach the object's.
         SELECT CASE
-          WHEN key = '$dict' THEN coalesce(jsonb_object_agg(e.whole ->> 0, e.whole -> 1), '{}'::jsonb)
+          WHEN key = '$dict' THEN
+            coalesce(jsonb_object_agg(e.whole ->> 0, e.whole -> 1) FILTER (WHERE key = '$dict'), '{}'::jsonb)
           ELSE coalesce(jsonb_agg(e.whole ORDER BY e.range_no, e.pos, e.chunk_no), '[]'::jsonb)
         END
         FROM (

@@ -1,0 +1,1 @@
+"""Whole programs, to run and to copy from."""

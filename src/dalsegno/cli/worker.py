@@ -1,0 +1,122 @@
+"""`dalsegno worker`: go on with runs whose process died.
+
+Rules of this module:
+
+* The first SIGTERM or SIGINT lets each run finish the step in progress and hands it over; the second ends at once.
+* Standard output gets a line for each thing that happens: words for people, a JSON object with `--json`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from dalsegno.cli.frame import Frame, command
+from dalsegno.cli.output import as_json
+from dalsegno.cli.spans import span, told
+from dalsegno.cli.targets import graph_of, target
+from dalsegno.cli.text import one_line, shown, time
+from dalsegno.langgraph.worker import Told, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["register"]
+
+_STYLES: Final = {"finished": "green", "waiting": "yellow", "failed": "red", "parked": "red", "lost": "red"}
+_SIGNALLED: Final = 128
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "worker")(worker)
+
+
+def worker(
+    frame: Frame,
+    *,
+    graph: Annotated[str, typer.Argument(metavar="MODULE:GRAPH", help="The graph, or a function that makes it.")],
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left to do at the moment.")] = False,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="How many runs at once.")] = 4,
+    poll: Annotated[str, typer.Option(metavar="TIME", help="How long to wait where nothing was found.")] = "1s",
+    lease: Annotated[str, typer.Option(metavar="TIME", help="How long a run stays with a worker that died.")] = "60s",
+    attempts: Annotated[int, typer.Option(min=1, metavar="N", help="Equal failures until a run is parked.")] = 3,
+    backoff: Annotated[str, typer.Option(metavar="TIME", help="Wait after the first failure; it doubles.")] = "1s",
+    idle: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Also go on with runs without a lease that nothing was written to so long."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Who holds the leases, for messages.")] = None,
+) -> None:
+    """Go on with runs whose process died, each with one worker, until told to stop."""
+    found = target(graph)
+    with frame.connect() as ds:
+        work = Worker(
+            ds,
+            graph_of(graph, found, ds),
+            concurrency=concurrency,
+            poll=span("--poll", poll),
+            lease=span("--lease", lease),
+            attempts=attempts,
+            backoff=span("--backoff", backoff),
+            idle=None if idle is None else span("--idle", idle),
+            name=name,
+            tell=_teller(frame),
+        )
+        with _signals(work):
+            frame.out.note(f"worker {work.name} at {ds.store_backend.url}; Ctrl-C ends it after the step in progress")
+            work.run(once=once)
+
+
+def _teller(frame: Frame) -> Callable[[Told], None]:
+    def line(said: Told) -> None:
+        now = datetime.now(UTC)
+        if frame.out.as_json:
+            whole = {
+                "at": now.isoformat(), "what": said.what, "thread_id": said.thread_id, "why": said.why,
+                "attempts": said.attempts, "seconds": round(said.seconds, 3),
+            }  # fmt: skip
+            frame.out.write(as_json(whole, ascii_only=frame.out.ascii_only) + "\n")
+        else:
+            frame.out.lines(shown(" ".join(filter(None, (time(now), *_words(said)))), _STYLES.get(said.what, "")))
+        sys.stdout.flush()
+
+    return line
+
+
+def _words(said: Told) -> list[str]:
+    words = [said.what, said.thread_id]
+    if said.what == "failed":
+        words.append(f"(attempt {said.attempts}, again in {told(said.seconds)})")
+    elif said.what == "put off":
+        words.append(f"(again in {told(said.seconds)})")
+    elif said.what == "parked":
+        words.append(f"(attempt {said.attempts})")
+    elif said.seconds:
+        words.append(f"({told(said.seconds)})")
+    return [*words, one_line(said.why)]
+
+
+@contextmanager
+def _signals(work: Worker) -> Iterator[None]:
+    """While the worker works, take the signals that end a program."""
+    asked: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        if asked:
+            os._exit(_SIGNALLED + number)
+        asked.append(number)
+        work.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,180 @@
+"""What is known of runs beside their checkpoints: who runs them, how they failed, when another attempt is due.
+
+Rules of this module:
+
+* A row of `ds_runs` is there only while a run has failed and not come to its end since. It goes with the run's end,
+  with its thread, and when someone takes the run over.
+* A list reads its page in one statement (two for orphaned runs) and decodes nothing: where a run stands is noted by its
+  own writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dalsegno.contracts import Op, Step
+from dalsegno.core.standing import RunStatus, Standing, status_of
+from dalsegno.errors import Refused, ThreadNotFound
+from dalsegno.services.frames import from_micros
+from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.threads_row import Scope, lock_thread
+
+__all__ = ["Run", "RunRow", "get_run", "list_runs", "load_run", "save_run", "unpark"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A thread's run as lists show it.
+
+    Attributes:
+        thread_id: the thread.
+        status: where it stands.
+        owner: the user it belongs to, if any.
+        holder: who holds its lease, or held it until it ran out.
+        updated_at: when something was last written to the thread; aware UTC.
+        attempts: how often in a row it has failed in the same way; 0 when it has not.
+        error: what the last failure said.
+        place: `module:function` that raised it.
+        failed_at: when.
+        parked_at: since when workers leave it alone.
+        retry_at: when the next attempt is due.
+    """
+
+    thread_id: str
+    status: RunStatus
+    owner: str | None
+    holder: str | None
+    updated_at: datetime
+    attempts: int
+    error: str | None
+    place: str | None
+    failed_at: datetime | None
+    parked_at: datetime | None
+    retry_at: datetime | None
+
+
+@dataclass(slots=True)
+class RunRow:
+    """One row of `ds_runs`, its fields in the order of `run_find`.
+
+    Attributes:
+        attempts: equal failures in a row.
+        failures: failures in a row, of whatever kind.
+        deaths: how often in a row a worker's process died before the next checkpoint.
+        taken_at: the thread's last checkpoint number when a worker took it over.
+        due: when a worker may take it.
+    """
+
+    attempts: int = 0
+    failures: int = 0
+    deaths: int = 0
+    taken_at: int = 0
+    fingerprint: bytes | None = None
+    error: str | None = None
+    place: str | None = None
+    failed_at: int | None = None
+    parked_at: int | None = None
+    due: int | None = None
+
+
+def load_run(key: Mapping[str, int]) -> Op[RunRow]:
+    """The row of a thread, or an empty one."""
+    rows = yield Step("run_find", key)
+    return RunRow(*rows[0]) if rows else RunRow()
+
+
+def save_run(key: Mapping[str, int], row: RunRow) -> Step:
+    """The step that writes a row."""
+    return Step("run_save", {**key, **{name: getattr(row, name) for name in RunRow.__slots__}})
+
+
+def get_run(scope: Scope, name: str) -> Op[Run]:
+    """One run.
+
+    Raises:
+        ThreadNotFound: no such thread.
+    """
+    clock = yield Step("now", {})
+    rows = yield Step("runs_one", {"tenant": scope.tenant, "name": pack_name(name)})
+    if not rows or (scope.user is not None and rows[0][1] != scope.user):
+        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
+        raise ThreadNotFound(msg)
+    return _run(rows[0], clock[0][0])
+
+
+def list_runs(scope: Scope, *, status: RunStatus | None, limit: int | None, after: str | None) -> Op[list[Run]]:
+    """Runs by their thread's id, those after `after`; threads without a checkpoint have none."""
+    clock = yield Step("now", {})
+    now = clock[0][0]
+    page = {
+        "tenant": scope.tenant,
+        "owner": scope.user,
+        "after": None if after is None else pack_name(after),
+        "limit": 2**62 if limit is None else limit,
+    }
+    rows: list[tuple[Any, ...]] = []
+    for step in _reads(status, page, now):
+        rows += yield step
+    rows.sort(key=lambda columns: columns[0].encode("utf-8", "surrogatepass"))
+    return [_run(columns, now) for columns in rows[:limit]]
+
+
+def _reads(status: RunStatus | None, page: dict[str, Any], now: int) -> Sequence[Step]:
+    timed = {**page, "now": now}
+    match status:
+        case None:
+            return [Step("runs_page", page)]
+        case RunStatus.FINISHED:
+            return [Step("runs_finished", timed)]
+        case RunStatus.RUNNING:
+            return [Step("runs_leased", timed)]
+        case RunStatus.ORPHANED:
+            return [Step("runs_left", timed), Step("runs_standing", {**timed, "stands": int(Standing.RETRY)})]
+        case RunStatus.WAITING:
+            return [Step("runs_standing", {**timed, "stands": int(Standing.ASKED)})]
+        case RunStatus.PARKED:
+            return [Step("runs_standing", {**timed, "stands": int(Standing.PARKED)})]
+        case RunStatus.UNFINISHED:
+            return [Step("runs_standing", {**timed, "stands": int(Standing.OPEN)})]
+
+
+def unpark(scope: Scope, name: str) -> Op[None]:
+    """Let workers try a run again at once, with all attempts before it.
+
+    Raises:
+        Refused: it is not parked and no attempt is due.
+        LeaseHeld: someone runs it.
+    """
+    row = yield from lock_thread(scope, name, create=False)
+    if row.stands not in (Standing.RETRY, Standing.PARKED):
+        word = status_of(row.stands, row.lease_until, row.now)
+        msg = f"thread {name!r} is {word}, not parked; nothing was changed"
+        raise Refused(msg, step="ds.runs.list(status='parked') shows what is", command="`dalsegno runs` shows them")
+    found = yield from load_run(row.key)
+    found.attempts = found.failures = found.deaths = 0
+    found.fingerprint, found.parked_at, found.due = None, None, row.now
+    yield (save_run(row.key, found), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}))
+
+
+def _run(columns: tuple[Any, ...], now: int) -> Run:
+    name, owner, updated_at, stands, holder, until, attempts, error, place, failed_at, parked_at, due = columns
+    return Run(
+        thread_id=unpack_name(name),
+        status=status_of(stands, until, now),
+        owner=owner,
+        holder=holder,
+        updated_at=from_micros(updated_at),
+        attempts=attempts or 0,
+        error=error,
+        place=place,
+        failed_at=_time(failed_at),
+        parked_at=_time(parked_at),
+        retry_at=_time(due),
+    )
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

@@ -1,0 +1,16 @@
+-- Statements that rewrite the database; only this store has them, since only here are they SQL of its own.
+
+-- name: horizon
+SELECT pg_snapshot_xmax(pg_current_snapshot())::text;
+
+-- name: holders
+-- Sessions whose transaction began before the horizon. Those of roles that this one may not see are not among them.
+SELECT pid, application_name FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+  AND (age(backend_xmin) > age(%(horizon)s::xid8::xid) OR age(backend_xid) > age(%(horizon)s::xid8::xid));
+
+-- name: vacuum
+-- Every table and its indexes, without what was deleted; sampled anew for the planner.
+VACUUM (FULL, ANALYZE) ds_threads, ds_namespaces, ds_branches, ds_items, ds_blobs, ds_blob_refs, ds_forms, ds_checkpoints, ds_writes,
+  ds_events, ds_summaries, ds_actions, ds_runs, ds_audit, ds_audit_heads, ds_audit_roots, ds_tags, ds_erasures,
+  ds_memories, ds_evidence, ds_vectors, ds_embedders, ds_tenants, ds_meta;
