@@ -16,13 +16,15 @@ from dalsegno.contracts import Embedder, Op, Step, Store, Summarizer
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
-from dalsegno.faces.threads import Threads
+from dalsegno.faces.threads import Diagnosis, Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.embedder import embedder_of
 from dalsegno.langgraph.opening import check_on_input
@@ -214,6 +216,7 @@ class Dalsegno:
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self.schema = schema
         self.summarizer = summarizer
         self._create = create
         self._audit_key = audit_key
@@ -236,8 +239,14 @@ class Dalsegno:
         self.summaries = Summaries(store, self.scope)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)
+        self.context = Contexts(store, self.scope)
+        self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
+
+    def doctor(self, thread_id: str) -> Diagnosis:
+        """What is wrong with how a thread is used: `ds.threads.doctor`."""
+        return self.threads.doctor(thread_id)
 
     def scope(self) -> Scope:
         """On whose behalf this object works."""

@@ -12,6 +12,8 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 __all__ = [
     "ActionFailed",
     "ActionInFlight",
@@ -22,8 +24,10 @@ __all__ = [
     "ActionResultLost",
     "ApprovalRequired",
     "BlobNotFound",
+    "BudgetSpent",
     "CheckpointNotFound",
     "Conflict",
+    "ContextTooLarge",
     "DalsegnoError",
     "Damaged",
     "EmbedderChanged",
@@ -41,6 +45,7 @@ __all__ = [
     "Misuse",
     "NotADatabase",
     "NotCanonical",
+    "NotOwner",
     "NotSerializable",
     "Refused",
     "SchemaNewer",
@@ -154,6 +159,29 @@ class EmbedderChanged(Misuse):
 
 class TranscriptError(Misuse):
     """A file to import is not a transcript this version can read; nothing was written."""
+
+
+class ContextTooLarge(Misuse):
+    """What must go into a call does not fit into its budget; nothing was sent.
+
+    Attributes:
+        budget_tokens: what the call may cost.
+        over_tokens: by how much the least of it is too large.
+        least: what that least consists of, tokens by section.
+    """
+
+    def __init__(self, *, budget_tokens: int, over_tokens: int, least: Mapping[str, int]) -> None:
+        largest = sorted(least.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
+        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
+        super().__init__(
+            f"what must stay takes {budget_tokens + over_tokens:,} tokens and the budget is {budget_tokens:,}: "
+            f"{over_tokens:,} too many ({parts}).{alone} Raise the budget, shorten one of them, or give it a ladder by "
+            "which it may give way."
+        )
+        self.budget_tokens = budget_tokens
+        self.over_tokens = over_tokens
+        self.least = dict(least)
 
 
 # --- reload and retry -----------------------------------------------------------------------------
@@ -404,6 +432,28 @@ class MemoryRefused(Refused):
         self.found = found
 
 
+class BudgetSpent(Refused):
+    """A model call or a step would exceed a budget, so it was not begun.
+
+    Attributes:
+        scope: whose budget: `run`, `thread` or `tenant`.
+        limits: names of the limits it would exceed.
+    """
+
+    def __init__(self, scope: str, limits: Sequence[str]) -> None:
+        super().__init__(
+            f"the {scope}'s budget has no room for this ({', '.join(limits)}); it was not begun. Raise the limit, or "
+            "let the run end"
+        )
+        self.scope = scope
+        self.limits = tuple(limits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The limits as a state's budget field has them, such as `run: tokens`."""
+        return tuple(f"{self.scope}: {name}" for name in self.limits)
+
+
 class ThreadDeleted(Refused):
     """The thread was deleted; a late write does not bring it back."""
 
@@ -416,15 +466,39 @@ class GraphChanged(Refused):
     """The run waits for a node that the graph no longer has; resuming would silently do nothing."""
 
 
+class NotOwner(Refused, RuntimeError):
+    """A node wrote a field that another node owns; nothing of its writes was stored.
+
+    A `RuntimeError` too, which LangGraph's default retry policy does not try again: the node would do the same.
+
+    Attributes:
+        field: the field.
+        node: who wrote it.
+        owners: who may.
+    """
+
+    def __init__(self, field: str, *, node: str, owners: tuple[str, ...]) -> None:
+        super().__init__(
+            f"node {node!r} wrote {field!r}, which {' and '.join(map(repr, owners))} "
+            f"own{'s' if len(owners) == 1 else ''}; nothing of its writes was stored. Let the owner write it, or name "
+            f"{node!r} in Field({field!r}, owner=…)"
+        )
+        self.field = field
+        self.node = node
+        self.owners = owners
+
+
 class StateFromFuture(Refused):
     """The stored state was written by a newer schema version than this code knows."""
 
 
-class StateShapeError(Refused):
-    """A required field is missing after migration.
+class StateShapeError(Refused, RuntimeError):
+    """A state, or what is written to it, has not its schema's shape: a field is missing, or holds something else.
+
+    A `RuntimeError` too, as `NotOwner` is.
 
     Attributes:
-        path: the missing field, such as `attachments[0].ref`.
+        path: the field, such as `attachments[0].ref`.
     """
 
     def __init__(self, path: str, message: str) -> None:

@@ -128,7 +128,19 @@ def live(ds: Any, thread: str, words: Words) -> None:
     with ds.runs.lease(thread, holder=words("Holder")):
         pass
     _summary(ds, thread, words)
+    _call(ds, thread, words)
     ds.store_backend.run(lambda: _unread(ds.scope(), thread, words), write=True)
+
+
+def _call(ds: Any, thread: str, words: Words) -> None:
+    from dalsegno import Context, Section, Spent
+    from dalsegno.services.manifests import Call
+    from dalsegno.services.spending import Account
+
+    section = Section(name=words("Section"), text="shown", source=words("Source", chinese=True))
+    made = Context([section], 100, withheld={words("Withheld"): words("Why", chinese=True)}).request()
+    ds.context.record(thread, Call(node=words("Caller"), ns=words("CallerNs"), task=words("Task")), made.manifest)
+    ds.budgets.reserve(Account(thread=thread, run=words("Run")), Spent(calls=1))
 
 
 def _summary(ds: Any, thread: str, words: Words) -> None:
@@ -295,6 +307,10 @@ def test_a_table_that_erasure_does_not_know_is_noticed(url: str):
                     columns.setdefault(table, set()).add(column)
             assert columns.keys() == known
             ((number,),) = db.execute("SELECT thread FROM ds_threads").fetchall()
+            db.execute(
+                "INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at) "
+                "SELECT tenant, thread, 1, 1, 0, 1 FROM ds_threads"
+            )
             db.commit()
 
             def counted() -> dict[str, int]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import acts
 import graphs
+import spends
 
 from dalsegno.connect import open_store
 from dalsegno.testing import OPERATIONS, FaultyStore, Kill, Sleep, connect_over, prepare, snapshot
@@ -134,7 +135,14 @@ def acting(
     ds.close()
 
 
-JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many, hold_lock, forks, acting)}
+def spending(say: Say, *, url: str, log: str, dies_at: int) -> None:
+    """Begin or go on with a run under a budget; die in its n-th model call, or finish and say how it ended."""
+    ds = connect_over(open_store(url))
+    say(spends.play(ds, log, dies_at))
+    ds.close()
+
+
+JOBS = {job.__name__: job for job in (interrupted, graph_run, write_many, hold_lock, forks, acting, spending)}
 
 
 def _child(order: dict[str, Any], out: int) -> None:

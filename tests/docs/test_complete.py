@@ -18,6 +18,8 @@ from dalsegno import errors
 from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
+from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
@@ -79,7 +81,10 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, DalsegnoStore, Erasure, Journal, Memories, Retention, Threads, Runs, Lease, Summaries)
+        for face in (
+            *(Actions, Budgets, Contexts, DalsegnoStore, Erasure, Journal, Memories, Retention),
+            *(Threads, Runs, Lease, Summaries),
+        )
         for name in vars(face)
         if not name.startswith("_")
     }

@@ -29,6 +29,7 @@ def test_codes_of_kinds_never_change() -> None:
         "approval": 7,
         "note": 8,
         "action": 9,
+        "field": 12,
     }
     assert [Kind.of_code(kind.code) for kind in Kind] == list(Kind)
 
@@ -54,7 +55,7 @@ def test_a_new_message_brings_an_event_of_its_kind(role: str, calls: bool, kind:
 
 
 def test_edits_deletions_and_actions_are_not_appended_by_hand() -> None:
-    assert set(Kind) - DIRECT == {Kind.EDIT, Kind.DELETE, Kind.ACTION}
+    assert set(Kind) - DIRECT == {Kind.EDIT, Kind.DELETE, Kind.ACTION, Kind.FIELD}
 
 
 def test_an_event_has_a_coordinate_and_its_time_in_utc() -> None:

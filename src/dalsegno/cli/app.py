@@ -18,10 +18,13 @@ from dalsegno.cli import (
     audit,
     check,
     checkpoints,
+    context,
     demo,
     diff,
+    doctor,
     erase,
     events,
+    lint,
     memory,
     retention,
     runs,
@@ -58,9 +61,12 @@ for room in (
     retention,
     actions,
     audit,
+    context,
     memory,
     runs,
     worker,
+    lint,
+    doctor,
 ):
     room.register(app)
 

@@ -57,6 +57,7 @@ class Kind(StrEnum):
     APPROVAL = "approval"
     NOTE = "note"
     ACTION = "action"
+    FIELD = "field"
 
     @property
     def code(self) -> int:
@@ -98,11 +99,12 @@ _CODES = {
     Kind.APPROVAL: 7,
     Kind.NOTE: 8,
     Kind.ACTION: 9,
+    Kind.FIELD: 12,
 }
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
-DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION}
-"""Kinds that a caller may append. An edit or a deletion is read off the state, an action off its transition."""
+DIRECT = frozenset(Kind) - {Kind.EDIT, Kind.DELETE, Kind.ACTION, Kind.FIELD}
+"""Kinds that a caller may append. What the state or an action's transition tells is not written by hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,11 @@ Rules of this module:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dalsegno.core.cuts import Turn
+from dalsegno.core.fences import fenced
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 
@@ -82,13 +82,6 @@ Below is part of a record of a conversation. Every message begins with its coord
 At most about {words} words in all. Only the lines, nothing before or after them.
 
 {record}"""
-
-_CLOSING = re.compile("[<＜﹤〈‹](?=[\\s\\\\/／\u200b-\u200d\u2060\ufeff]{0,40}record\\b)", re.IGNORECASE)
-
-
-def fenced(text: str) -> str:
-    """A text between two marks; the same marks inside it are broken, so that it cannot close them."""
-    return f"<record>\n{_CLOSING.sub('‹', text)}\n</record>"
 
 
 def pieces(turns: Sequence[Turn], budget_tokens: int, target_tokens: int, count: Count = estimate) -> tuple[Piece, ...]:

@@ -16,11 +16,11 @@ import re
 from collections.abc import Sequence
 
 from dalsegno.core.facts import FactIndex, Kind, Said
-from dalsegno.core.pieces import fenced
+from dalsegno.core.fences import fenced
 from dalsegno.core.summary import Summary
 from dalsegno.core.tokens import Count, estimate
 
-__all__ = ["render"]
+__all__ = ["render", "told"]
 
 _ENGLISH = (
     (
@@ -41,7 +41,13 @@ _FIRST = {Kind.APPROVAL: 0, Kind.COMMITMENT: 0}
 
 
 def render(summary: Summary, fact_tokens: int = 1000, count: Count = estimate) -> str:
-    """The summary as text for a request.
+    """The summary as text for a request, between its marks; see `told`."""
+    text = told(summary, fact_tokens, count)
+    return fenced(text) if text else ""
+
+
+def told(summary: Summary, fact_tokens: int = 1000, count: Count = estimate) -> str:
+    """The summary as text, for whoever puts marks of his own around it.
 
     Args:
         summary: what was taken out; an empty one gives an empty text.
@@ -56,7 +62,7 @@ def render(summary: Summary, fact_tokens: int = 1000, count: Count = estimate) -
     parts = [about, text]
     parts += [facts_are, *shown] if shown else []
     parts += [more.format(count=left)] if left else []
-    return fenced("\n".join(parts))
+    return "\n".join(parts)
 
 
 def _facts(summary: Summary, budget_tokens: int, count: Count) -> tuple[list[str], int]:

@@ -32,12 +32,13 @@ from dalsegno.core.migrations import (
     missing,
     parse,
 )
+from dalsegno.core.ownership import Field, check_fields, filled, missing_of
 from dalsegno.errors import Misuse, StateFromFuture, StateShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-__all__ = ["Default", "Drop", "Migrated", "Migration", "Rename", "StateSchema"]
+__all__ = ["Default", "Drop", "Field", "Migrated", "Migration", "Rename", "StateSchema"]
 
 INPUT = "__start__"
 """The channel in which LangGraph keeps a run's input until its first step: a partial state."""
@@ -75,14 +76,16 @@ class StateSchema:
         version: stamped on every checkpoint this code writes; from 1.
         migrations: what changed, with the version since which it is so.
         required: fields that this code relies on, as paths.
+        fields: who writes which field and what it may hold (`core/ownership.py`).
 
     Raises:
-        Misuse: a path that cannot be read, a version out of range, a rename to what is no field name.
+        Misuse: a path that cannot be read, a version out of range, a rename to what is no field name, a field twice.
     """
 
     version: int = 1
     migrations: Sequence[Migration] = ()
     required: Sequence[str] = ()
+    fields: Sequence[Field] = ()
 
     def __post_init__(self) -> None:
         if not is_count(self.version):
@@ -97,6 +100,39 @@ class StateSchema:
         object.__setattr__(self, "required", tuple(self.required))
         for path in self.required:
             parse(path)
+        object.__setattr__(self, "fields", check_fields(self.fields))
+
+    def field(self, name: str) -> Field | None:
+        """What is declared of a field; None when nothing is."""
+        return next((each for each in self.fields if each.name == name), None)
+
+    @property
+    def run_fields(self) -> frozenset[str]:
+        """Names of the fields that say how one run goes, and are never stored."""
+        return frozenset(each.name for each in self.fields if each.scope == "run")
+
+    def fill(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A state as a run reads it: with the defaults of declared fields, once it has begun."""
+        return filled(values, self.fields) if self.fields and _has_begun(values) else values
+
+    def check_due(self, has: Callable[[str], bool], ran: Collection[str]) -> None:
+        """Refuse a state that lacks a required field by now.
+
+        Args:
+            has: whether it has a field that is not None.
+            ran: the nodes that have run.
+
+        Raises:
+            StateShapeError: it lacks one.
+        """
+        lacking = missing_of(self.fields, has, ran)
+        if lacking is not None:
+            who = " or ".join(map(repr, lacking.owners)) or "the input"
+            raise StateShapeError(
+                lacking.name,
+                f"the state has no {lacking.name}, which schema version {self.version} requires of {who}; "
+                f"write it there, or give it a default.",
+            )
 
     def read(self, values: Mapping[str, Any], stored: int | None, *, whole: bool = True) -> Migrated:
         """Read the state of a checkpoint: `migrate` and `require` in one.

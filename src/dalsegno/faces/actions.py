@@ -124,6 +124,7 @@ class Actions(Face):
         shown = [parameter for parameter in signature.parameters.values() if parameter.name != KEY]
         wrapper.__signature__ = signature.replace(parameters=shown)
         wrapper.__annotations__ = {key: kind for key, kind in function.__annotations__.items() if key != KEY}
+        wrapper.__dalsegno_action__ = name
         return wrapper
 
     def perform(

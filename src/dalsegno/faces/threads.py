@@ -14,6 +14,7 @@ from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Damaged
 from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.checkpoints import CheckpointInfo, infos
+from dalsegno.faces.doctor import Diagnosis, diagnose
 from dalsegno.faces.face import Face
 from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
@@ -29,7 +30,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.tags import check_tags
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["CheckpointInfo", "Report", "Status", "Threads"]
+__all__ = ["CheckpointInfo", "Diagnosis", "Report", "Status", "Threads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +237,17 @@ class Threads(Face):
             totals["findings"] += self._run(lambda scope: check_memories(scope, texts_of))
         return Report(**totals)
 
+    def doctor(self, thread_id: str) -> Diagnosis:
+        """Say what is wrong with how a thread is used, with evidence and the next step.
+
+        Reads the newest 60 checkpoints, 400 events and 200 actions in a bounded number of statements; writes nothing.
+        `check` is the other question: whether what is stored is sound.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+        """
+        return self._run(lambda scope: diagnose(scope, thread_name(thread_id)))
+
     # --- the same for event loops
 
     async def alist(
@@ -326,6 +338,10 @@ class Threads(Face):
     async def acheck(self, thread_id: str | None = None, progress: Callable[[int, int], None] | None = None) -> Report:
         """Async face of `check`, in a worker thread: it reads everything."""
         return await asyncio.to_thread(self.check, thread_id, progress)
+
+    async def adoctor(self, thread_id: str) -> Diagnosis:
+        """Async face of `doctor`."""
+        return await self._arun(lambda scope: diagnose(scope, thread_name(thread_id)))
 
     # --- parts
 

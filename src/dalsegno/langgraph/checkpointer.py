@@ -40,6 +40,7 @@ from dalsegno.langgraph.deltas import heard_of, standing_in
 from dalsegno.langgraph.going import Going
 from dalsegno.langgraph.history import History
 from dalsegno.langgraph.opening import OnInput, Opening, waiting
+from dalsegno.langgraph.owning import Contract, Told
 from dalsegno.langgraph.pages import Listing, page_of
 from dalsegno.langgraph.rebuild import Rebuilder, Rebuilt
 from dalsegno.langgraph.requests import Recorded, Requests
@@ -87,6 +88,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         self._memo = Memo()
         self._going = Going()
         self._steps = Steps()
+        self.schema = schema
+        self._contract = Contract(schema)
         authors = Authors()
         self._requests = Requests(self._memo, authors, schema)
         self._opening = Opening(self._memo, authors, on_input_over_unfinished)
@@ -227,10 +230,13 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         Raises:
             HeadMoved: another writer was first; nothing was stored.
             SubgraphShared: the same within a subgraph compiled with `checkpointer=True`.
+            StateShapeError: the state is not what the schema says of its fields; nothing was stored.
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
         loop, channels = calling_loop(), live_channels()
+        told = self._contract.told(loop, checkpoint, conf_of(config).get("checkpoint_id"))
+        config, checkpoint, metadata = self._contract.checkpoint(config, checkpoint, metadata)
         request, marks = self._requests.put(
             config,
             checkpoint,
@@ -240,7 +246,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             by_graph=calling_channels() is not None,
             written=self._steps.written(loop, channels, checkpoint["id"]),
         )
-        op = self._put(request, channels, checkpoint, loop)
+        op = self._put(request, channels, checkpoint, loop, told)
         with named(request.place.ns):
             done = self._store.run(op, write=True, key=(self._scope().tenant, request.thread))
         self._steps.stored(loop, channels, checkpoint["id"])
@@ -255,6 +261,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     ) -> RunnableConfig:
         """Async face of `put`."""
         loop, channels = calling_loop(), live_channels()
+        told = self._contract.told(loop, checkpoint, conf_of(config).get("checkpoint_id"))
+        config, checkpoint, metadata = self._contract.checkpoint(config, checkpoint, metadata)
         request, marks = self._requests.put(
             config,
             checkpoint,
@@ -264,7 +272,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
             by_graph=calling_channels() is not None,
             written=self._steps.written(loop, channels, checkpoint["id"]),
         )
-        op = self._put(request, channels, checkpoint, loop)
+        op = self._put(request, channels, checkpoint, loop, told)
         tenant = self._scope().tenant
         with named(request.place.ns), self._going.write(tenant, request.thread):
             done = await self._store.arun(op, write=True, key=(tenant, request.thread))
@@ -281,9 +289,12 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """Store a task's writes, all or none; durable on return. They may come before their checkpoint.
 
         Raises:
+            NotOwner: the task's node does not own a field; nothing was stored.
+            StateShapeError: a value is not what the schema says of its field; nothing was stored.
             NotSerializable: a value cannot be stored exactly; nothing was stored.
             ThreadDeleted, LeaseHeld, LeaseLost: the thread takes no writes from here.
         """
+        writes = self._contract.writes(config, writes, task_id, task_path)
         request = self._requests.writes(config, writes, task_id, task_path)
         scope = self._scope()
         self._store.run(lambda: pending.put_writes(scope, request), write=True, key=(scope.tenant, request.thread))
@@ -296,6 +307,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> None:
         """Async face of `put_writes`."""
+        writes = self._contract.writes(config, writes, task_id, task_path)
         request = self._requests.writes(config, writes, task_id, task_path)
         scope = self._scope()
         with self._going.write(scope.tenant, request.thread):
@@ -325,6 +337,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 conf = conf_of(entry.config)
                 if count == 1:
                     yield from upkeep.require_empty(scope, thread_name(conf.get("thread_id")))
+                config, checkpoint, metadata = self._contract.bare(entry.config, entry.checkpoint, entry.metadata)
+                entry = replace(entry, config=config, checkpoint=checkpoint, metadata=metadata)  # noqa: PLW2901 - itself, bare
                 request = self._requests.recorded(entry)
                 place = request.place
                 written = self._requests.written_on(request.thread, place.parent)
@@ -333,7 +347,8 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
                 past.wrote(place.ns, place.id, entry.writes)
                 there: RunnableConfig = {"configurable": {**conf, "checkpoint_id": entry.checkpoint["id"]}}
                 for task_id, task_path, writes in entry.writes:
-                    waiting_writes = self._requests.writes(there, writes, task_id, task_path)
+                    bare = self._contract.bare_writes(writes)
+                    waiting_writes = self._requests.writes(there, bare, task_id, task_path)
                     yield from pending.put_writes(scope, waiting_writes)
             return count
 
@@ -401,6 +416,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
         """The next version of a channel: one more than the last, also after a version written by another saver."""
         part_barriers()
         self._steps.catch()
+        self._contract.applied()
         if current is None:
             return 1
         if isinstance(current, str):
@@ -415,11 +431,17 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     # --- operations
 
     def _put(
-        self, request: Put, channels: Mapping[str, Any] | None, checkpoint: Checkpoint, loop: PregelLoop | None
+        self,
+        request: Put,
+        channels: Mapping[str, Any] | None,
+        checkpoint: Checkpoint,
+        loop: PregelLoop | None,
+        told: Sequence[Told],
     ) -> OpFactory[PutDone]:
-        """Storing a checkpoint, with what its delta channels bring to the journal."""
+        """Storing a checkpoint, with what its delta channels and the fields that are told bring to the journal."""
         scope, place = self._scope(), request.place
         heard = heard_of(self._steps, loop, channels, checkpoint, place.parent, is_root=place.ns == "")
+        heard = self._contract.heard(heard, told)
         # What a summary of the state took out is gone for room alone; nobody deleted it.
         evicted = frozenset[str]().union(*map(evicted_in, checkpoint["channel_values"].values()))
         request = replace(request, elsewhere=standing_in(self._steps, loop, channels, place.id) | evicted)
@@ -471,6 +493,7 @@ class DalsegnoSaver(BaseCheckpointSaver[int]):
     def _hand_out(
         self, config: RunnableConfig, found: Rebuilt | None, loop: PregelLoop | None
     ) -> CheckpointTuple | None:
+        self._contract.opened(loop, () if found is None else (task for task, _, _ in found.writes))
         if found is None:
             return None
         if loop is not None:

@@ -18,7 +18,6 @@ from typing import Annotated, Any, NotRequired, Unpack, cast
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import OmitFromInput
 from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
@@ -34,7 +33,7 @@ from dalsegno.langgraph.options import How, check_options, how_with, summary_of
 from dalsegno.langgraph.originals import HasJournal, aoriginals, arecord, originals, record, thread_of
 from dalsegno.langgraph.surroundings import Returned, Unheld
 from dalsegno.langgraph.tools import HasActions, ToolActions
-from dalsegno.langgraph.turns import turns_of
+from dalsegno.langgraph.turns import schema_of, turns_of
 
 __all__ = ["ContinuityMiddleware", "ContinuityState"]
 
@@ -143,7 +142,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
             tokens = sum(usage["input_tokens"] for usage in reported if usage)
             base = self._counter.base
             estimated = sum(turn.tokens for turn in turns_of(request.messages, base)) + request_tokens(
-                [], request.system_prompt or "", [_schema(tool) for tool in request.tools], base
+                [], request.system_prompt or "", [schema_of(tool) for tool in request.tools], base
             )
             self._counter = self._counter.learn(estimated=estimated, reported=tokens)
             self._work.count = self._counter
@@ -178,7 +177,7 @@ class ContinuityMiddleware(AgentMiddleware[ContinuityState, Any, Any]):
     def _shown(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         system = request.system_message
         self._other_tokens = self._work.other_tokens(
-            "" if system is None else system.text, [_schema(tool) for tool in request.tools]
+            "" if system is None else system.text, [schema_of(tool) for tool in request.tools]
         )
         record = self._record(request.state.get("summary"))
         if not record:
@@ -199,11 +198,3 @@ def _with(system: SystemMessage | None, record: str) -> SystemMessage:
     if isinstance(system.content, str):
         return system.model_copy(update={"content": f"{system.content}\n\n{record}"})
     return system.model_copy(update={"content": [*system.content, {"type": "text", "text": record}]})
-
-
-def _schema(tool: Any) -> Any:
-    """What a provider is told of a tool."""
-    try:
-        return convert_to_openai_tool(tool)
-    except Exception:  # noqa: BLE001 - a tool of another kind counts by its readable form
-        return str(tool)

@@ -188,6 +188,10 @@ class Rebuilder:
             }
             if self._schema is not None and row.ns == "":
                 self._schema.require(checkpoint["channel_values"], row.version)
+        if self._schema is not None and row.ns == "":
+            filled = self._schema.fill(checkpoint["channel_values"])
+            migrated = migrated or filled is not checkpoint["channel_values"]
+            checkpoint["channel_values"] = filled
         return Rebuilt(
             row=row,
             checkpoint=checkpoint,

@@ -38,6 +38,7 @@ def resume(
     *,
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
+    context: Any = None,
     durability: Durability | None = None,
     control: RunControl | None = None,
 ) -> Any:
@@ -51,6 +52,7 @@ def resume(
             nodes finish, and a call repeated with all of them uses those that still wait.
         input: not allowed; it is here to be refused with a message that says why.
         config: further settings of the run (callbacks, metadata, recursion limit).
+        context: the run's context, as `graph.invoke` takes it. Never stored: what an earlier run was given is gone.
         durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
         control: LangGraph's handle to stop the run after the step in progress, as `graph.invoke` takes it.
 
@@ -69,7 +71,9 @@ def resume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, graph.checkpointer.waiting(base))
     snapshot = _known(graph.get_state(base), thread_id)
-    return graph.invoke(_answer(snapshot, thread_id, value, input), base, durability=durability, control=control)
+    return graph.invoke(
+        _answer(snapshot, thread_id, value, input), base, context=context, durability=durability, control=control
+    )
 
 
 async def aresume(
@@ -79,6 +83,7 @@ async def aresume(
     *,
     input: Any = None,  # noqa: A002 - it is here to be refused
     config: RunnableConfig | None = None,
+    context: Any = None,
     durability: Durability | None = None,
     control: RunControl | None = None,
 ) -> Any:
@@ -89,7 +94,9 @@ async def aresume(
     if isinstance(graph.checkpointer, DalsegnoSaver):
         _same_graph(graph, thread_id, await graph.checkpointer.awaiting(base))
     snapshot = _known(await graph.aget_state(base), thread_id)
-    return await graph.ainvoke(_answer(snapshot, thread_id, value, input), base, durability=durability, control=control)
+    return await graph.ainvoke(
+        _answer(snapshot, thread_id, value, input), base, context=context, durability=durability, control=control
+    )
 
 
 def fork(
@@ -100,6 +107,7 @@ def fork(
     *,
     as_node: str | None = None,
     config: RunnableConfig | None = None,
+    context: Any = None,
     durability: Durability | None = None,
 ) -> Any:
     """Go back to a checkpoint and on from there, on a branch of its own.
@@ -111,6 +119,7 @@ def fork(
         update: change of the state to start with, as `graph.update_state` takes it; None runs the same steps again.
         as_node: the node the update counts as coming from; None lets LangGraph decide.
         config: further settings of the run.
+        context: the run's context, as `graph.invoke` takes it; never stored.
         durability: when supersteps are written, as `graph.invoke` takes it; LangGraph's default if left out.
 
     Returns:
@@ -127,7 +136,7 @@ def fork(
     _there(graph.get_state(base), thread_id, checkpoint_id)
     if update is not None:
         base = _merged(graph.update_state(base, update, as_node), base)
-    return graph.invoke(None, base, durability=durability)
+    return graph.invoke(None, base, context=context, durability=durability)
 
 
 async def afork(
@@ -138,6 +147,7 @@ async def afork(
     *,
     as_node: str | None = None,
     config: RunnableConfig | None = None,
+    context: Any = None,
     durability: Durability | None = None,
 ) -> Any:
     """Async face of `fork`."""
@@ -147,7 +157,7 @@ async def afork(
     _there(await graph.aget_state(base), thread_id, checkpoint_id)
     if update is not None:
         base = _merged(await graph.aupdate_state(base, update, as_node), base)
-    return await graph.ainvoke(None, base, durability=durability)
+    return await graph.ainvoke(None, base, context=context, durability=durability)
 
 
 def _ready(graph: Any, update: Any = None, as_node: str | None = None) -> None:

@@ -78,6 +78,11 @@ class ToolActions:
         for name, policy in actions.items():
             ds.actions.know(name, policy)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The tools whose calls are actions."""
+        return frozenset(self._policies)
+
     def wrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Any]) -> Any:
         """A tool node's `wrap_tool_call`."""
         job = self._job(request)
@@ -173,6 +178,7 @@ class ActionToolNode(ToolNode):
             Misuse: a name is no tool's, or a policy is something else.
         """
         ledger = ToolActions(ds, actions)
+        self.action_names = frozenset(actions)
         outer, aouter = settings.pop("wrap_tool_call", None), settings.pop("awrap_tool_call", None)
 
         def wrap(request: ToolCallRequest, execute: Callable[[ToolCallRequest], Any]) -> Any:

@@ -3,8 +3,7 @@
 Rules of this module:
 
 * A message is a LangChain message or an OpenAI chat message; anything else is refused by its place in the list.
-* Calls are known by their ids, malformed ones too: a tool message may answer them. A user message that carries tool
-  results as content blocks answers their calls.
+* What a message's fields make of it is the core's word (`core/turns.py`).
 * With a journal, a message's number and author are those of the event that has its wording now. What the journal does
   not hold yet is never taken out: it could not be read again.
 """
@@ -17,21 +16,19 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from dalsegno.core.cuts import Turn
 from dalsegno.core.journal import Event, Kind
-from dalsegno.core.messages import author_of, text_of
 from dalsegno.core.tokens import Count, estimate, message_tokens
+from dalsegno.core.turns import turn_of_fields
 from dalsegno.errors import Misuse
 
-__all__ = ["Pending", "turn_of", "turn_of_event", "turns_of", "with_numbers"]
+__all__ = ["Pending", "schema_of", "turn_of", "turn_of_event", "turns_of", "with_numbers"]
 
 Pending = Callable[[Any], bool]
 """Tells whether a message awaits an approval or an answer from outside."""
 
-_ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "chat": "assistant"}
-_CALL_NOTHING = frozenset({"user", "tool", "system"})
-"""Roles in whose messages a `tool_use` block is material that someone put there."""
 _SAID = frozenset({Kind.MESSAGE, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.EDIT})
 
 
@@ -57,27 +54,7 @@ def turn_of(message: Any, place: str = "message", count: Count = estimate, pendi
         Misuse: it is no message.
     """
     fields = _fields(message, place)
-    role = str(fields["role"]).removesuffix("MessageChunk").lower()
-    answers = [fields.get("tool_call_id"), *(block.get("tool_use_id") for block in _blocks(fields, "tool_result"))]
-    calls = [
-        call.get("id")
-        for key in ("tool_calls", "invalid_tool_calls")
-        for call in fields.get(key) or ()
-        if isinstance(call, Mapping)
-    ]
-    if not calls and _ROLES.get(role, role) not in _CALL_NOTHING:
-        calls = [block.get("id") for block in _blocks(fields, "tool_use")]
-    name = fields.get("name")
-    return Turn(
-        role=_ROLES.get(role, role),
-        text=text_of(fields),
-        id=fields.get("id") if isinstance(fields.get("id"), str) else None,
-        calls=_ids(calls),
-        answers=_ids(answers),
-        author=author_of(role=role, name=name if isinstance(name, str) else None),
-        tokens=message_tokens(fields, count),
-        pending=pending is not None and bool(pending(message)),
-    )
+    return turn_of_fields(fields, count, pending=pending is not None and bool(pending(message)))
 
 
 def _fields(message: Any, place: str) -> dict[str, Any]:
@@ -94,14 +71,12 @@ def _fields(message: Any, place: str) -> dict[str, Any]:
     )
 
 
-def _blocks(fields: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    content = fields.get("content")
-    parts = content if isinstance(content, (list, tuple)) else ()
-    return [part for part in parts if isinstance(part, Mapping) and part.get("type") == kind]
-
-
-def _ids(values: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+def schema_of(tool: Any) -> Any:
+    """What a provider is told of a tool."""
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception:  # noqa: BLE001 - a tool of another kind counts by its readable form
+        return str(tool)
 
 
 # --- numbers from the journal -----------------------------------------------------------------------

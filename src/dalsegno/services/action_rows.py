@@ -263,7 +263,7 @@ def _event(noted: Mapping[str, Any]) -> NewEvent:
     text = f"{noted['name']}: {noted['to']} ({noted['move']} by {noted['by']})"
     if "why" in noted:
         text += f": {noted['why']}"
-    tree: Any = codec.encode({**shown, "text": text, **dict.fromkeys(_SHOWN & noted.keys())}, "move")
+    tree: Any = codec.encode({**shown, "text": text, **dict.fromkeys(sorted(_SHOWN & noted.keys()))}, "move")
     for name in _SHOWN & noted.keys():
         tree[name] = noted[name]
     return NewEvent(kind=Kind.ACTION, author=author_of(role=_LEDGER, name=noted["by"]), tree=tree, text=text)

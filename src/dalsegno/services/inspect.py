@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Rows, Step
+from dalsegno.core.context.manifest import Manifest
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.core.standing import Standing
@@ -182,7 +183,8 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
     """
     row = yield from find_thread(scope, name)
     check = _Check(row)
-    parts = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run, check.orphans)
+    stored = (check.items, check.checkpoints, check.writes, check.events, check.blobs, check.run)
+    parts = (*stored, check.manifests, check.spending, check.orphans)
     for part in parts:
         try:
             yield from part()
@@ -372,6 +374,30 @@ class _Check:
         self.refs = there
         for digest in self.blobs_wanted - there:
             self.find("dangling", f"blob {digest.hex()}", "a reference of this thread", "nothing")
+
+    def manifests(self) -> Op[None]:
+        expected = 1
+        for number, _at, _step, _checkpoint, _ns, _task, _node, body in (
+            yield Step("manifests_page", {**self.row.key, "after": 0, "limit": 2**62})
+        ):
+            place = f"manifest {number}"
+            if number != expected:
+                self.find("gap", place, f"manifest {expected}", place)
+            expected = number + 1
+            try:
+                Manifest.from_json(orjson.loads(body))
+            except _BROKEN as error:
+                self.find("json", place, "what a call was given", error)
+
+    def spending(self) -> Op[None]:
+        total, runs = [0] * 6, [0] * 6
+        for run, _at, *amounts in (yield Step("spending_all", self.row.key)):
+            if run:
+                runs = [one + other for one, other in zip(runs, amounts, strict=True)]
+            else:
+                total = amounts
+        if any(one > whole for one, whole in zip(runs, total, strict=True)):
+            self.find("counter", "spending", f"at least {runs}, which its runs spent", total)
 
     def run(self) -> Op[None]:
         rows = yield Step("run_find", self.row.key)

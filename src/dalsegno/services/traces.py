@@ -39,6 +39,8 @@ TRACES: Final = (
     Trace(table="ds_actions", wipe="wipe_actions"),
     Trace(table="ds_runs", wipe="wipe_runs"),
     Trace(table="ds_summaries", wipe="wipe_summaries"),
+    Trace(table="ds_manifests", wipe="wipe_manifests"),
+    Trace(table="ds_spending", wipe="wipe_spending"),
     Trace(table="ds_items", wipe="wipe_items"),
     Trace(table="ds_branches", wipe="wipe_branches"),
     Trace(table="ds_namespaces", wipe="wipe_namespaces"),

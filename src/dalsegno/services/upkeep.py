@@ -103,6 +103,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_writes",
             "copy_events",
             "copy_summaries",
+            "copy_manifests",
             "copy_tags",
             "copy_blob_refs",
         )

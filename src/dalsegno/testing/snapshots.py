@@ -95,6 +95,13 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         "summaries": _plain(
             [(*columns[:5], *columns[6:]) for columns in (yield Step("summaries_all", row.key))], parsed=(6, 7, 8)
         ),
+        "manifests": _plain(
+            [
+                (*columns[:1], *columns[2:])
+                for columns in (yield Step("manifests_page", {**row.key, "after": 0, "limit": 2**62}))
+            ],
+            parsed=(6,),
+        ),
         "actions": _plain([(*columns[1:12], *columns[15:17]) for columns in acted], parsed=(5, 6, 11, 12)),
         "audit": [_unsalted(*columns) for columns in (yield Step("audit_all", row.key))],
         "tags": _plain((yield Step("tags_of", row.key))),

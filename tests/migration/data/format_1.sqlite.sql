@@ -24,8 +24,8 @@ CREATE TABLE ds_actions (
   ended_at    INTEGER,
   PRIMARY KEY (tenant, thread, key)
 ) WITHOUT ROWID;
-INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796089930592984,1796089930597007,1796089930592984,1796089930597007);
-INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796089930605013,1796089930608996,1796089930605013,1796089930608996);
+INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796090443484991,1796090443492998,1796090443484991,1796090443492998);
+INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796090443501004,1796090443504987,1796090443501004,1796090443504987);
 CREATE TABLE ds_audit (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -36,12 +36,12 @@ CREATE TABLE ds_audit (
   body   TEXT,
   PRIMARY KEY (tenant, thread, seq)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit" VALUES(1,1,1,1796089930592984,X'8D6C29C6942D209D320F09AD24CCEC66284E8E4B997B1881407A57206AB5E171',X'03B6AE295105D7571DE9FAF7CF72A73EED43D20D443D0C3400FC00B9486E020F','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"da83fb7e615f903c11815a5a"}');
-INSERT INTO "ds_audit" VALUES(1,1,2,1796089930592984,X'41753B62936A87291763BC186866E92493B0DEAE7EF9F0ED0C2DD226B3DF90FB',X'833B6CEE9D13FDBED09C731199089C962C4DA9E25A668C99969561E5C7251ECE','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"8374801d02601ea7b473464c"}');
-INSERT INTO "ds_audit" VALUES(1,1,3,1796089930597007,X'9706A8D58035ED19BF66E941FFCA036EFA98E97FA17836FE9671A61BC14929C3',X'B98C1A13DAD6213F63BA623FFC8588F6D8926CFED62AEEB15C4A9521C7701BE8','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"094818e46067373f84949f5e"}');
-INSERT INTO "ds_audit" VALUES(1,1,4,1796089930605013,X'879B61A04D0DBFD2BE57DE3D5E1154B9B9584EE8C34DADE16A3CD4B145351A30',X'16F3817F163D7110405C6CE343017A36D9E4A644A84D8A0C4DE006C6CAB0A3D7','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"0081cef653a1b03ba2320e16"}');
-INSERT INTO "ds_audit" VALUES(1,1,5,1796089930605013,X'C6B6AE66407D30573376A4101EEF474EED58E9107F8FA70035986A2FDEDECF20',X'6FB5812B27FFA4B29453DA203B9FE69C23C503059872F5CA8E4239DFC8733332','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"94a14071f2532dbcd99daecc"}');
-INSERT INTO "ds_audit" VALUES(1,1,6,1796089930608996,X'48556454C033772413FE5E9F3608EFF1191F8CC95004A5D553781568D06666A3',X'F32F4158715B91B1B8DFF4874DE9EF19D839E775D6B0A1BE06AD3552C6F4EEE1','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"9be3cf09f2ff0a3f3524a3e3"}');
+INSERT INTO "ds_audit" VALUES(1,1,1,1796090443484991,X'6325898806F1AC56399A43B7EBF81FF3EA6C6B729F17DBE68BA9AE33712083D7',X'BD56AE605411FE58A1B6E2DDF91D64491972BB911BD8DB266F7DB6EF3BEAC600','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"349844b5f20017e0d0d36d0f"}');
+INSERT INTO "ds_audit" VALUES(1,1,2,1796090443484991,X'F898F359B7BB2C8D0FA7DC5305D4BBD9DF2F3D3FD6C59F036739F700006484B5',X'62357574A9AF655AABB82241E250AB8068C3F5DD524BEFF1DFC9B3E645F18DF4','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"22b9fd902ca832274456e5d7"}');
+INSERT INTO "ds_audit" VALUES(1,1,3,1796090443492998,X'77E8658BE5B55A9A9B23178308D93A33889E983740D5165A3A3E6E9B993F81E0',X'C77750C92938AD15F9F9B12973B3935E208D2FE4E621D1C35A11AFB776CF4853','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"e106b8a30a3825253d57fb5c"}');
+INSERT INTO "ds_audit" VALUES(1,1,4,1796090443501004,X'CF02A6B7FD3605507B2C223FC39A5A67B49DE6C012A3BCEBAA46881AFEE54DF9',X'ED681D84CDFC30FC802C647600AC3900DA439C5414BEB4C4B1A711C8518B8ACC','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"bee28bde59ac78d869cd91c8"}');
+INSERT INTO "ds_audit" VALUES(1,1,5,1796090443501004,X'B7096F2CCCE5FA2FDB46480F7C646114A64B116F504A047F52A150513457586F',X'602EF0096DC911F5419A0AE8202ACA76F2AC68DC17C4D696B3A0C8F7A2BF1CF2','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"e45c37d165a4905ef985264d"}');
+INSERT INTO "ds_audit" VALUES(1,1,6,1796090443504987,X'C76A0B933EABFED8BBD31905DBDDE3CF16A506FB55B9E13F8A4BBF3F1D33EE70',X'8FAD3A9DC87CD606EDCDED0A5ADA8E1CC11CC04F7E214972A2A21C5062F613FD','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"3fbc57f252ffb8626a3bb216"}');
 CREATE TABLE ds_audit_heads (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE ds_audit_heads (
   seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'F32F4158715B91B1B8DFF4874DE9EF19D839E775D6B0A1BE06AD3552C6F4EEE1',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
+INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'8FAD3A9DC87CD606EDCDED0A5ADA8E1CC11CC04F7E214972A2A21C5062F613FD',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
 CREATE TABLE ds_audit_roots (
   tenant INTEGER PRIMARY KEY,
   chains INTEGER NOT NULL,
@@ -119,7 +119,7 @@ INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',
 INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
-INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796089930560998,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796090443436993,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 INSERT INTO "ds_checkpoints" VALUES(1,3,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-6',NULL,4,NULL,'[4,1,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,3,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-6',NULL,4,NULL,'[4,2,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"766beb0dce1487fdc8ca41b83e06905ad030b237933c8f5147f775a208fb2765"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,5,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-6',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,3]]},{"$ref":5},"Find the difference",{"$blob":"646231d2fd5732d34558fcff8788f3afc8da1704b20150473b5e70b22897de54"}]');
@@ -155,12 +155,12 @@ INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,7,NULL,0,7,X'18
 INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,9,-567242100,3,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,11,-1369807357,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,11,809431968,4,2,X'25D42B7F6C6B96BBC0DACF82ED89');
-INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796089930592984,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796089930592984,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796089930597007,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796089930605013,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796089930605013,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796089930608996,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
+INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796090443484991,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796090443484991,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796090443492998,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796090443501004,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796090443501004,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796090443504987,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
 INSERT INTO "ds_events" VALUES(1,3,1,1,'user',1740819601000000,0,1,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
 INSERT INTO "ds_events" VALUES(1,3,2,2,'assistant',1740819602000000,0,3,-648194411,1,2,X'8721BA8FD57CD930');
 INSERT INTO "ds_events" VALUES(1,3,3,3,'tool',1740819603000000,0,5,-1369807357,1,3,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
@@ -209,13 +209,26 @@ INSERT INTO "ds_items" VALUES(1,3,1,2,NULL,'{"$m":"ai","content":"","id":"m2","t
 INSERT INTO "ds_items" VALUES(1,3,0,6,X'70BA5B51ECCB3101BBB33BAFCD3AAAAA','"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
 INSERT INTO "ds_items" VALUES(1,3,1,3,NULL,'{"$m":"tool","content":{"$ref":6},"id":"m3","tool_call_id":"c1"}');
 INSERT INTO "ds_items" VALUES(1,3,1,4,NULL,'{"$m":"ai","content":"They differ by 1,200.50 €.","name":"auditor","id":"m4"}');
-INSERT INTO "ds_items" VALUES(1,1,0,9,NULL,'{"$keys":"95342106b8a7dc","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","text":"mail: pending (record by ledger)","recipient":["mara"],"arguments":{"text":{"$ref":6}}}');
+INSERT INTO "ds_items" VALUES(1,1,0,9,NULL,'{"$keys":"95342106b8a7cd","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","text":"mail: pending (record by ledger)","arguments":{"text":{"$ref":6}},"recipient":["mara"]}');
 INSERT INTO "ds_items" VALUES(1,1,0,10,NULL,'{"$keys":"85342106a97","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","text":"mail: running (start by ledger)"}');
 INSERT INTO "ds_items" VALUES(1,1,0,11,NULL,'{"$keys":"8534210697","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"text":"mail: succeeded (succeed by ledger)"}');
-INSERT INTO "ds_items" VALUES(1,1,0,12,NULL,'{"$keys":"95342106b8a7dc","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","text":"mail: pending (record by ledger)","recipient":["mara"],"arguments":{"text":{"$ref":6}}}');
+INSERT INTO "ds_items" VALUES(1,1,0,12,NULL,'{"$keys":"95342106b8a7cd","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","text":"mail: pending (record by ledger)","arguments":{"text":{"$ref":6}},"recipient":["mara"]}');
 INSERT INTO "ds_items" VALUES(1,1,0,13,NULL,'{"$keys":"85342106a97","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","text":"mail: running (start by ledger)"}');
 INSERT INTO "ds_items" VALUES(1,1,0,14,X'3BB187989D57DEA8ED3E280A7F08E88F','"mail: failed (fail by ledger): The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"');
 INSERT INTO "ds_items" VALUES(1,1,0,15,NULL,'{"$keys":"96453107a28","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":{"$ref":6},"text":{"$ref":14}}');
+CREATE TABLE ds_manifests (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  manifest   INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  step       INTEGER NOT NULL,
+  checkpoint TEXT,
+  ns         TEXT    NOT NULL,
+  task       TEXT,
+  node       TEXT    NOT NULL,
+  body       TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+) WITHOUT ROWID;
 CREATE TABLE ds_meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -247,6 +260,19 @@ CREATE TABLE ds_runs (
   parked_at   INTEGER,
   due         INTEGER,
   PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+CREATE TABLE ds_spending (
+  tenant        INTEGER NOT NULL,
+  thread        INTEGER NOT NULL,
+  run           TEXT    NOT NULL,
+  at            INTEGER NOT NULL,
+  calls         INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  steps         INTEGER NOT NULL,
+  micros        INTEGER NOT NULL,
+  nanos         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
 ) WITHOUT ROWID;
 CREATE TABLE ds_summaries (
   tenant   INTEGER NOT NULL,
@@ -297,9 +323,9 @@ CREATE TABLE ds_threads (
   stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796089930522012,1796089930608996,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796089930564981,1796089930569005,1796089930569005,0,0,0,0,1,0,0,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796089930573994,1796089930586989,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796090443393984,1796090443504987,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796090443445000,1796090443453006,1796090443453006,0,0,0,0,1,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796090443457995,1796090443482014,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
 CREATE TABLE ds_writes (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -312,6 +338,7 @@ CREATE TABLE ds_writes (
 INSERT INTO "ds_writes" VALUES(1,1,3,X'1F0000000000600080000000000003E9','~, task1','[[0,"messages",[{"$m":"ai","content":"","id":"m2","tool_calls":[{"name":"read","args":{"file":"invoice.pdf"},"id":"c1"}]}]],[1,"note",{"$ref":6}]]');
 INSERT INTO "ds_writes" VALUES(1,1,11,X'1F0000000000600080000000000003EA','~, task2','[[0,"messages",[{"$m":"human","content":[{"type":"text","text":"And this page?"},{"type":"image","base64":{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}}],"name":"mara","id":"m5"}]]]');
 INSERT INTO "ds_writes" VALUES(1,1,14,X'1F0000000000600080000000000003EB','~, task3','[[0,"messages",[{"$m":"ai","content":{"$ref":8},"name":"auditor","id":"m6"}]],[1,"page",{"$blob":"3e3852a27a8889a6f70c0c333792ec32216875e2de5c44373964c39452e59e50"}]]');
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
 CREATE INDEX ds_items_digest ON ds_items (tenant, thread, digest) WHERE digest IS NOT NULL;
 CREATE INDEX ds_blob_refs_digest ON ds_blob_refs (tenant, digest);
 CREATE INDEX ds_forms_digest ON ds_forms (tenant, digest);

@@ -516,6 +516,8 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -923,6 +925,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(octet_length((policy)::text) + octet_length((lines)::text) + octet_length((facts)::text)), 0)
 FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(octet_length(body) + octet_length(node)), 0)
+FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(octet_length(run)), 0)
+FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
 FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s
@@ -1054,3 +1062,61 @@ WHERE t.tenant = %(tenant)s AND t.deleted_at IS NULL AND (%(owner)s::text IS NUL
   AND (t.lease_until IS NULL OR (t.lease_until <= %(now)s AND t.stands > 1))
 ORDER BY t.name
 LIMIT %(limit)s;
+-- name: manifest_add
+INSERT INTO ds_manifests (tenant, thread, manifest, at, step, checkpoint, ns, task, node, body)
+SELECT %(tenant)s::integer, %(thread)s::bigint, coalesce(max(manifest), 0) + 1, %(at)s::bigint, %(step)s::integer, %(checkpoint)s::text, %(ns)s::text, %(task)s::text, %(node)s::text, %(body)s::text
+FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: manifests_page
+SELECT manifest, at, step, checkpoint, ns, task, node, body FROM ds_manifests
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND manifest > %(after)s ORDER BY manifest LIMIT %(limit)s;
+
+-- name: wipe_manifests
+DELETE FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_manifests
+INSERT INTO ds_manifests (tenant, thread, manifest, at, step, checkpoint, ns, task, node, body)
+SELECT tenant, %(to)s, manifest, at, step, checkpoint, ns, task, node, body
+FROM ds_manifests WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: spending_add
+INSERT INTO ds_spending (tenant, thread, run, at, calls, input_tokens, output_tokens, steps, micros, nanos)
+VALUES (%(tenant)s, %(thread)s, %(run)s, %(at)s, %(calls)s, %(input_tokens)s, %(output_tokens)s, %(steps)s, %(micros)s, %(nanos)s)
+ON CONFLICT (tenant, thread, run) DO UPDATE
+SET at = excluded.at,
+    calls = ds_spending.calls + excluded.calls,
+    input_tokens = ds_spending.input_tokens + excluded.input_tokens,
+    output_tokens = ds_spending.output_tokens + excluded.output_tokens,
+    steps = ds_spending.steps + excluded.steps,
+    micros = ds_spending.micros + excluded.micros,
+    nanos = ds_spending.nanos + excluded.nanos;
+
+-- name: spending_one
+SELECT calls, input_tokens, output_tokens, steps, micros, nanos FROM ds_spending
+WHERE tenant = %(tenant)s AND thread = %(thread)s AND run = %(run)s;
+
+-- name: spending_all
+SELECT run, at, calls, input_tokens, output_tokens, steps, micros, nanos FROM ds_spending
+WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY at, run;
+
+-- name: wipe_spending
+DELETE FROM ds_spending WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND t.created_at BETWEEN %(first)s AND %(last)s AND t.name <> %(name)s
+  AND t.owner IS NOT DISTINCT FROM %(owner)s::text AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT %(limit)s;
+
+-- name: openings
+SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
+JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = w.thread::bigint
+JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + %(events)s
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = %(tenant)s AND thread = %(thread)s;

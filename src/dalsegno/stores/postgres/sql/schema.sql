@@ -34,6 +34,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 ) WITH (fillfactor = 95);
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant integer NOT NULL,
   thread bigint  NOT NULL,
@@ -409,3 +411,35 @@ CREATE FUNCTION ds_nearness(a real[], b real[]) RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT sum(x::double precision * y) FROM unnest(a, b) AS pairs (x, y)
 $$;
+
+CREATE TABLE ds_manifests (
+  thread     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  manifest   integer NOT NULL,
+  step       integer NOT NULL,
+  checkpoint text,
+  ns         text    NOT NULL,
+  task       text,
+  node       text    NOT NULL,
+  body       text    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+);
+
+CREATE TABLE ds_spending (
+  thread        bigint  NOT NULL,
+  at            bigint  NOT NULL,
+  calls         bigint  NOT NULL,
+  input_tokens  bigint  NOT NULL,
+  output_tokens bigint  NOT NULL,
+  steps         bigint  NOT NULL,
+  micros        bigint  NOT NULL,
+  nanos         bigint  NOT NULL,
+  tenant        integer NOT NULL,
+  run           text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
+);
+
+ALTER TABLE ds_manifests ALTER COLUMN checkpoint SET STATISTICS 0, ALTER COLUMN ns SET STATISTICS 0,
+  ALTER COLUMN task SET STATISTICS 0, ALTER COLUMN node SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_spending ALTER COLUMN run SET STATISTICS 0;

@@ -495,6 +495,8 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_writes x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_events x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_summaries x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -901,6 +903,12 @@ SELECT 'ds_summaries', count(*),
        coalesce(sum(length(CAST(policy AS BLOB)) + length(CAST(lines AS BLOB)) + length(CAST(facts AS BLOB))), 0)
 FROM ds_summaries WHERE tenant = :tenant AND thread = :thread
 UNION ALL
+SELECT 'ds_manifests', count(*), coalesce(sum(length(CAST(body AS BLOB)) + length(CAST(node AS BLOB))), 0)
+FROM ds_manifests WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_spending', count(*), coalesce(sum(length(CAST(run AS BLOB))), 0)
+FROM ds_spending WHERE tenant = :tenant AND thread = :thread
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
 FROM ds_runs WHERE tenant = :tenant AND thread = :thread
@@ -1032,3 +1040,61 @@ WHERE t.tenant = :tenant AND t.deleted_at IS NULL AND (:owner IS NULL OR t.owner
   AND (t.lease_until IS NULL OR (t.lease_until <= :now AND t.stands > 1))
 ORDER BY t.name
 LIMIT :limit;
+-- name: manifest_add
+INSERT INTO ds_manifests (tenant, thread, manifest, at, step, checkpoint, ns, task, node, body)
+SELECT :tenant, :thread, coalesce(max(manifest), 0) + 1, :at, :step, :checkpoint, :ns, :task, :node, :body
+FROM ds_manifests WHERE tenant = :tenant AND thread = :thread;
+
+-- name: manifests_page
+SELECT manifest, at, step, checkpoint, ns, task, node, body FROM ds_manifests
+WHERE tenant = :tenant AND thread = :thread AND manifest > :after ORDER BY manifest LIMIT :limit;
+
+-- name: wipe_manifests
+DELETE FROM ds_manifests WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_manifests
+INSERT INTO ds_manifests (tenant, thread, manifest, at, step, checkpoint, ns, task, node, body)
+SELECT tenant, :to, manifest, at, step, checkpoint, ns, task, node, body
+FROM ds_manifests WHERE tenant = :tenant AND thread = :thread;
+
+-- name: spending_add
+INSERT INTO ds_spending (tenant, thread, run, at, calls, input_tokens, output_tokens, steps, micros, nanos)
+VALUES (:tenant, :thread, :run, :at, :calls, :input_tokens, :output_tokens, :steps, :micros, :nanos)
+ON CONFLICT (tenant, thread, run) DO UPDATE
+SET at = excluded.at,
+    calls = ds_spending.calls + excluded.calls,
+    input_tokens = ds_spending.input_tokens + excluded.input_tokens,
+    output_tokens = ds_spending.output_tokens + excluded.output_tokens,
+    steps = ds_spending.steps + excluded.steps,
+    micros = ds_spending.micros + excluded.micros,
+    nanos = ds_spending.nanos + excluded.nanos;
+
+-- name: spending_one
+SELECT calls, input_tokens, output_tokens, steps, micros, nanos FROM ds_spending
+WHERE tenant = :tenant AND thread = :thread AND run = :run;
+
+-- name: spending_all
+SELECT run, at, calls, input_tokens, output_tokens, steps, micros, nanos FROM ds_spending
+WHERE tenant = :tenant AND thread = :thread ORDER BY at, run;
+
+-- name: wipe_spending
+DELETE FROM ds_spending WHERE tenant = :tenant AND thread = :thread;
+
+-- The doctor's questions.
+
+-- name: threads_beside
+SELECT t.thread, t.name, t.created_at, t.updated_at, t.events - t.wiped FROM ds_threads t INDEXED BY ds_threads_born
+WHERE t.tenant = :tenant AND t.created_at BETWEEN :first AND :last AND t.name <> :name AND t.owner IS :owner
+  AND t.deleted_at IS NULL
+ORDER BY t.created_at
+LIMIT :limit;
+
+-- name: openings
+SELECT e.thread, i.body FROM json_each(:threads) w
+CROSS JOIN ds_threads t ON t.thread = w.value AND t.tenant = :tenant
+CROSS JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + :events
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+ORDER BY e.thread, e.seq;
+
+-- name: summaries_count
+SELECT count(*) FROM ds_summaries WHERE tenant = :tenant AND thread = :thread;

@@ -33,6 +33,8 @@ CREATE TABLE ds_threads (
   UNIQUE (tenant, name)
 );
 
+CREATE INDEX ds_threads_born ON ds_threads (tenant, created_at);
+
 CREATE TABLE ds_namespaces (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -390,3 +392,31 @@ CREATE TABLE ds_embedders (
   name   TEXT    NOT NULL,
   dims   INTEGER NOT NULL
 );
+
+CREATE TABLE ds_manifests (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  manifest   INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  step       INTEGER NOT NULL,
+  checkpoint TEXT,
+  ns         TEXT    NOT NULL,
+  task       TEXT,
+  node       TEXT    NOT NULL,
+  body       TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread, manifest)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_spending (
+  tenant        INTEGER NOT NULL,
+  thread        INTEGER NOT NULL,
+  run           TEXT    NOT NULL,
+  at            INTEGER NOT NULL,
+  calls         INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  steps         INTEGER NOT NULL,
+  micros        INTEGER NOT NULL,
+  nanos         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, run)
+) WITHOUT ROWID;
