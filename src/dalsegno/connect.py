@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
-from dalsegno.contracts import Op, Step, Store, Summarizer
+from dalsegno.contracts import Embedder, Op, Step, Store, Summarizer
 from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
@@ -22,12 +23,15 @@ from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Diagnosis, Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
+from dalsegno.langgraph.embedder import embedder_of
 from dalsegno.langgraph.opening import check_on_input
+from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.summarizer import summarizer_of
 from dalsegno.services.compaction import Writing
 from dalsegno.services.threads_row import NOBODY, Scope
@@ -46,6 +50,7 @@ def connect(
     user: str | None = None,
     schema: StateSchema | None = None,
     summarizer: Summarizer | Runnable[Any, Any] | None = None,
+    embedder: Embedder | Embeddings | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
     deciders: Collection[str] = DECIDERS,
@@ -63,6 +68,8 @@ def connect(
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
+        embedder: makes the vectors of long-term memory: any LangChain `Embeddings`, or an `Embedder`. None: memory is
+            searched by words alone.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
@@ -84,12 +91,14 @@ def connect(
         msg = "user is blank; name the owner, or leave it out"
         raise Misuse(msg)
     writing = Writing(summarizer=summarizer_of(summarizer))
+    embedding = embedder_of(embedder)
     return Dalsegno(
         open_store(url, create=create),
         tenant=tenant,
         user=user,
         schema=schema,
         summarizer=writing.summarizer,
+        embedder=embedding,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
         deciders=_deciders(deciders),
@@ -211,6 +220,7 @@ class Dalsegno:
         user: str | None,
         schema: StateSchema | None,
         summarizer: Summarizer | None = None,
+        embedder: Embedder | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
         deciders: Collection[str] = DECIDERS,
@@ -242,6 +252,8 @@ class Dalsegno:
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.handover = Handover(store, self.scope, deciders, self.journal)
+        self.store = DalsegnoStore(store, self.scope, embedder=embedder)
+        self.memory = Memories(store, self.scope, embedder=embedder)
         self.context = Contexts(store, self.scope)
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)

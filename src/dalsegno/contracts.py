@@ -16,9 +16,22 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from dalsegno.core.extraction import Proposal, Sentence
 from dalsegno.core.pieces import Piece
 
-__all__ = ["Batch", "Op", "OpFactory", "Params", "Rows", "Step", "Store", "Summarizer", "TokenCounter"]
+__all__ = [
+    "Batch",
+    "Embedder",
+    "Extractor",
+    "Op",
+    "OpFactory",
+    "Params",
+    "Rows",
+    "Step",
+    "Store",
+    "Summarizer",
+    "TokenCounter",
+]
 
 R = TypeVar("R")
 
@@ -125,3 +138,44 @@ class Summarizer(Protocol):
 
     async def asummarize(self, piece: Piece) -> str:
         """The same as `summarize`, without blocking the event loop."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors.
+
+    It may raise or take long; then memories are kept without vectors and found by their words.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which embedder it is, the same in every process; vectors of two names are never compared."""
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text that is stored; all of one length."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text that is looked for."""
+
+    async def aembed(self, texts: Sequence[str]) -> list[list[float]]:
+        """The same as `embed`, without blocking the event loop."""
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """The same as `embed_query`, without blocking the event loop."""
+
+
+class Extractor(Protocol):
+    """Proposes what of a conversation is worth remembering.
+
+    Nothing it returns is believed: each proposal passes the gate (`core/memory_gate.py`), which wants it worded as the
+    message it names.
+    """
+
+    def extract(self, said: Sequence[Sentence]) -> Sequence[Proposal]:
+        """Propose facts, each with the number of the message that says so.
+
+        Args:
+            said: what the user said, oldest first, a sentence each.
+        """
+
+    async def aextract(self, said: Sequence[Sentence]) -> Sequence[Proposal]:
+        """The same as `extract`, without blocking the event loop."""

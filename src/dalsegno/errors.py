@@ -31,6 +31,7 @@ __all__ = [
     "ContextTooLarge",
     "DalsegnoError",
     "Damaged",
+    "EmbedderChanged",
     "GraphChanged",
     "HeadMoved",
     "IllegalMove",
@@ -39,6 +40,8 @@ __all__ = [
     "KeyReused",
     "LeaseHeld",
     "LeaseLost",
+    "MemoryNotFound",
+    "MemoryRefused",
     "Missing",
     "Misuse",
     "NotADatabase",
@@ -153,6 +156,24 @@ class BudgetTooSmall(Misuse):
         )
         self.budget = budget
         self.minimum = minimum
+
+
+class EmbedderChanged(Misuse):
+    """The stored vectors are another embedder's, and two embedders' vectors mean nothing beside each other.
+
+    Attributes:
+        stored: name and dimension of the embedder whose vectors are stored.
+        given: name and dimension of the one that was used now.
+    """
+
+    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int]) -> None:
+        super().__init__(
+            f"the stored vectors are of {stored[0]!r} ({stored[1]} numbers), the embedder of this connection is "
+            f"{given[0]!r} ({given[1]} numbers); nothing was written",
+            step="connect with the embedder of the stored vectors, or make them anew with ds.store.reindex()",
+        )
+        self.stored = stored
+        self.given = given
 
 
 class TranscriptError(Misuse):
@@ -290,6 +311,10 @@ class CheckpointNotFound(Missing):
     """The thread has no checkpoint of this id."""
 
 
+class MemoryNotFound(Missing):
+    """There is no such memory here, or it is another user's."""
+
+
 class BlobNotFound(Missing):
     """The thread points to no blob of this reference."""
 
@@ -407,6 +432,23 @@ class ActionResultLost(Refused):
             "plain data, such as the outside system's id"
         )
         self.action_id = action_id
+
+
+class MemoryRefused(Refused):
+    """Something is not to be remembered; nothing was written.
+
+    Attributes:
+        reason: one word: see `dalsegno.core.memory_gate.Reason`.
+        subject, attribute: what it would have been about.
+        found: the words that decided.
+    """
+
+    def __init__(self, problem: str, *, reason: str, subject: str, attribute: str, found: str, step: str) -> None:
+        super().__init__(f"{subject!r}, {attribute!r} is not remembered ({reason}): {problem}", step=step)
+        self.reason = reason
+        self.subject = subject
+        self.attribute = attribute
+        self.found = found
 
 
 class BudgetSpent(Refused):

@@ -23,10 +23,12 @@ from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
 from dalsegno.faces.journal import Journal
+from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
 from dalsegno.faces.runs import Lease, Runs
 from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Threads
+from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.types import register_schema  # noqa: F401 - fills the tables of tags
 from dalsegno.stores.statements import load_script
 
@@ -80,7 +82,10 @@ def calls() -> list[str]:
     """Every public name of the package, and every public method of what it hands out."""
     of_faces = {
         name
-        for face in (Actions, Handover, Budgets, Contexts, Erasure, Journal, Retention, Threads, Runs, Lease, Summaries)
+        for face in (
+            *(Actions, Budgets, Contexts, DalsegnoStore, Erasure, Handover, Journal, Memories, Retention),
+            *(Threads, Runs, Lease, Summaries),
+        )
         for name in vars(face)
         if not name.startswith("_")
     }

@@ -30,7 +30,7 @@ from zlib import crc32
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ALWAYS", "MAX_CODES", "Query", "fold", "query", "signature", "terms"]
+__all__ = ["ALWAYS", "MAX_CODES", "Query", "code_of", "fold", "occurrences", "query", "signature", "terms"]
 
 MAX_CODES = 4096
 """Most codes a signature holds (8 KB); a text with more gets `ALWAYS` instead."""
@@ -93,6 +93,16 @@ def terms(text: str) -> list[str]:
     """
     folded = _bare(fold(text))
     return list(dict.fromkeys([*_atoms(folded), *_COMPOUND.findall(folded)]))
+
+
+def occurrences(text: str) -> list[str]:
+    """The terms of a text that stand by themselves, each as often as it is there; joined wholes are not among them."""
+    return list(_atoms(_bare(fold(text))))
+
+
+def code_of(term: str) -> bytes | None:
+    """The two bytes of a term in signatures; None for one that no signature holds."""
+    return struct.pack(">H", _code(term)) if _indexed(term) else None
 
 
 def signature(text: str) -> bytes:

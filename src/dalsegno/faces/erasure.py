@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from dalsegno.contracts import Store
@@ -21,6 +21,7 @@ from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.services import erasing
 from dalsegno.services.erasing import Erased
 from dalsegno.services.ids import thread_name
+from dalsegno.services.remembering import forget_user
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Erasure", "ErasureReport"]
@@ -38,11 +39,13 @@ class ErasureReport:
         threads: each thread with its rows and bytes.
         dry_run: whether nothing was changed.
         rewritten: whether the database was rewritten, so that its files hold none of it any more.
+        memories: facts and items of a user that went besides what rested on the threads.
     """
 
     threads: tuple[Erased, ...]
     dry_run: bool
     rewritten: bool
+    memories: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -95,7 +98,7 @@ class Erasure(Face):
         closed_for: timedelta = _CLOSED,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Erase every thread that a user owns, deleted ones included, one after another; see `thread`.
+        """Erase every thread that a user owns, deleted ones included, and all of that user's long-term memory.
 
         Args:
             user: the owner; the connection's own if left out.
@@ -115,7 +118,11 @@ class Erasure(Face):
         if not dry_run:
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
-        return self._erase(names, dry_run, force, rewrite, closed_for, progress)
+        memories = 0 if dry_run else self._run(lambda scope: forget_user(scope, owner), write=True)
+        report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
+        if memories and rewrite and not names:
+            self._store.rewrite()
+        return replace(report, memories=memories)
 
     def rewrite(self) -> bool:
         """Finish erasures whose bytes may still be in the database's files; returns whether there were any.

@@ -18,12 +18,14 @@ from dalsegno.faces.doctor import Diagnosis, diagnose
 from dalsegno.faces.face import Face
 from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
+from dalsegno.langgraph.searchable import texts_of
 from dalsegno.services import inspect, reading, upkeep
 from dalsegno.services import tags as tagging
 from dalsegno.services.blobs import blob_of
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
 from dalsegno.services.loading import Loaded
+from dalsegno.services.memory_check import check_memories
 from dalsegno.services.sound import sound
 from dalsegno.services.tags import check_tags
 from dalsegno.services.threads_row import Scope
@@ -217,7 +219,7 @@ class Threads(Face):
         """Re-read one thread, or all, and report everything that should not be, in unreadable threads too.
 
         Args:
-            thread_id: the thread; None checks all, and what deleted threads may have left behind.
+            thread_id: the thread; None checks all, what deleted threads may have left behind, and long-term memory.
             progress: told (threads done, threads in all) after each.
         """
         names = [thread_name(thread_id)] if thread_id is not None else [thread.thread_id for thread in self.list()]
@@ -232,6 +234,7 @@ class Threads(Face):
                 progress(done, len(names))
         if thread_id is None:
             totals["findings"] += self._run(inspect.check_remains)
+            totals["findings"] += self._run(lambda scope: check_memories(scope, texts_of))
         return Report(**totals)
 
     def doctor(self, thread_id: str) -> Diagnosis:

@@ -27,6 +27,7 @@ from dalsegno.errors import LeaseHeld, Refused, ThreadNotFound
 from dalsegno.services import audit
 from dalsegno.services.forms import drop_unused
 from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.remembering import forget_what_was_said
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, name_digest, row_of_thread
 from dalsegno.services.traces import wipe
@@ -91,6 +92,7 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
     unsettled = yield from _held(row, force=force)
     found = yield from _measured(row, unsettled)
     pseudonym = f"erased-{secrets.token_hex(_SALT_BYTES)}"
+    yield from forget_what_was_said(row.tenant, row.thread)
     yield from wipe(row)
     yield from audit.erase(row, pseudonym)
     salt, digest, until = yield from _closing(row, closed_for)
@@ -145,6 +147,8 @@ def _measured(row: ThreadRow, unsettled: Mapping[str, int]) -> Op[Erased]:
     blobs = yield Step("blobs_alone", row.key)
     texts = yield Step("audit_size", row.key)
     sizes += [("ds_blobs", len(blobs), sum(size for _, size in blobs)), ("ds_audit", texts[0][0], int(texts[0][1]))]
+    said = yield Step("evidence_of_thread", row.key)
+    sizes.append(("ds_memories", sum(not others for _, others in said), 0))
     return Erased(
         thread_id=row.name,
         rows={table: count for table, count, _ in sizes if count},

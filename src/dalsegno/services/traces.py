@@ -59,6 +59,10 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "ds_audit": "texts and their salts go; numbers, times, digests and hashes stay; one row says that it was erased",
     "ds_audit_heads": "numbers and hashes",
     "ds_audit_roots": "numbers and hashes",
+    "ds_memories": "facts that rest on this thread alone go; of an erased user all facts and items",
+    "ds_evidence": "this thread's part in the evidence of facts goes",
+    "ds_vectors": "go with their memory",
+    "ds_embedders": "the embedder's name and dimension, which the program chose",
     "ds_erasures": "the erasure itself: times, and while the id is kept closed its salted digest",
 }
 """Tables that an erasure treats otherwise, and how."""

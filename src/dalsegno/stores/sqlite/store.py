@@ -28,6 +28,7 @@ from dalsegno.contracts import Batch, OpFactory, Rows, Step
 from dalsegno.stores.commits import Commits, Outcome, settled
 from dalsegno.stores.drive import drive
 from dalsegno.stores.sqlite.setup import look, prepare
+from dalsegno.stores.sqlite.vectors import add_functions
 from dalsegno.stores.statements import load_statements
 
 __all__ = ["SqliteStore"]
@@ -251,6 +252,7 @@ class SqliteStore:
         try:
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             connection.create_function("ds_unhex", 1, bytes.fromhex, deterministic=True)
+            add_functions(connection)
             connection.execute("PRAGMA temp_store = MEMORY")
             connection.execute("PRAGMA cache_size = -16384")
         except UnicodeDecodeError as error:  # the driver's, over a message that quotes a garbled schema

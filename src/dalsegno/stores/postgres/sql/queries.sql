@@ -534,6 +534,252 @@ WHERE g.found > 0;
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = %(tenant)s AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
 
+-- name: memory_clock
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       (SELECT max(m.updated_at) FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text);
+
+-- name: memory_get
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text AND m.namespace = %(namespace)s::text AND m.key = %(key)s::text
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint);
+
+-- name: memories_page
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text)
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+  AND (%(subject)s::text IS NULL OR m.subject = %(subject)s::text)
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (%(at)s::bigint IS NULL OR (m.valid_from <= %(at)s::bigint AND (m.valid_to IS NULL OR m.valid_to > %(at)s::bigint)))
+  AND (m.updated_at < %(before)s::bigint OR (m.updated_at = %(before)s::bigint AND m.memory < %(below)s::bigint))
+ORDER BY m.updated_at DESC, m.memory DESC
+LIMIT %(limit)s;
+
+-- name: memories_in
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM jsonb_array_elements_text(%(memories)s::jsonb) wanted (value)
+JOIN ds_memories m ON m.tenant = %(tenant)s AND m.memory = wanted.value::bigint;
+
+-- name: memories_count
+SELECT count(*), coalesce(sum(m.size), 0)
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text)
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+  AND (%(subject)s::text IS NULL OR m.subject = %(subject)s::text)
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (%(at)s::bigint IS NULL OR (m.valid_from <= %(at)s::bigint AND (m.valid_to IS NULL OR m.valid_to > %(at)s::bigint))) AND m.size > 0;
+
+-- name: memories_matching
+SELECT m.memory, m.terms
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text)
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+  AND (%(subject)s::text IS NULL OR m.subject = %(subject)s::text)
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (%(at)s::bigint IS NULL OR (m.valid_from <= %(at)s::bigint AND (m.valid_to IS NULL OR m.valid_to > %(at)s::bigint))) AND m.size > 0
+  AND (m.terms = '\x0000'::bytea
+       OR position(%(t0)s::bytea IN m.terms) > 0 OR position(%(t1)s::bytea IN m.terms) > 0 OR position(%(t2)s::bytea IN m.terms) > 0 OR position(%(t3)s::bytea IN m.terms) > 0
+       OR position(%(t4)s::bytea IN m.terms) > 0 OR position(%(t5)s::bytea IN m.terms) > 0 OR position(%(t6)s::bytea IN m.terms) > 0 OR position(%(t7)s::bytea IN m.terms) > 0
+       OR position(%(t8)s::bytea IN m.terms) > 0 OR position(%(t9)s::bytea IN m.terms) > 0 OR position(%(t10)s::bytea IN m.terms) > 0 OR position(%(t11)s::bytea IN m.terms) > 0
+       OR position(%(t12)s::bytea IN m.terms) > 0 OR position(%(t13)s::bytea IN m.terms) > 0 OR position(%(t14)s::bytea IN m.terms) > 0 OR position(%(t15)s::bytea IN m.terms) > 0
+       OR position(%(t16)s::bytea IN m.terms) > 0 OR position(%(t17)s::bytea IN m.terms) > 0 OR position(%(t18)s::bytea IN m.terms) > 0 OR position(%(t19)s::bytea IN m.terms) > 0
+       OR position(%(t20)s::bytea IN m.terms) > 0 OR position(%(t21)s::bytea IN m.terms) > 0 OR position(%(t22)s::bytea IN m.terms) > 0 OR position(%(t23)s::bytea IN m.terms) > 0
+       OR position(%(t24)s::bytea IN m.terms) > 0 OR position(%(t25)s::bytea IN m.terms) > 0 OR position(%(t26)s::bytea IN m.terms) > 0 OR position(%(t27)s::bytea IN m.terms) > 0
+       OR position(%(t28)s::bytea IN m.terms) > 0 OR position(%(t29)s::bytea IN m.terms) > 0 OR position(%(t30)s::bytea IN m.terms) > 0 OR position(%(t31)s::bytea IN m.terms) > 0)
+ORDER BY m.updated_at DESC, m.memory DESC
+LIMIT %(limit)s;
+
+-- name: memories_namespaces
+SELECT DISTINCT m.namespace FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint);
+
+-- name: memory_put
+INSERT INTO ds_memories AS m
+  (tenant, owner, namespace, key, created_at, updated_at, expires_at, ttl, subject, attribute, valid_from, valid_to,
+   unembedded, size, terms, fields, body)
+VALUES
+  (%(tenant)s, %(owner)s, %(namespace)s, %(key)s, %(created_at)s, %(updated_at)s, %(expires_at)s, %(ttl)s, %(subject)s, %(attribute)s,
+   %(valid_from)s, %(valid_to)s, %(unembedded)s, %(size)s, %(terms)s, %(fields)s, %(body)s)
+ON CONFLICT (tenant, owner, namespace, key) DO UPDATE SET
+  created_at = CASE WHEN m.expires_at <= excluded.created_at THEN excluded.created_at ELSE m.created_at END,
+  updated_at = excluded.updated_at, expires_at = excluded.expires_at, ttl = excluded.ttl, subject = excluded.subject,
+  attribute = excluded.attribute, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
+  unembedded = excluded.unembedded, size = excluded.size, terms = excluded.terms, fields = excluded.fields,
+  body = excluded.body
+RETURNING memory;
+
+-- name: memory_find
+SELECT m.memory FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text AND m.namespace = %(namespace)s::text AND m.key = %(key)s::text;
+
+-- name: memories_drop
+DELETE FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb));
+
+-- name: vectors_drop
+DELETE FROM ds_vectors m WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb));
+
+-- name: evidence_drop
+DELETE FROM ds_evidence m WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb));
+
+-- name: memories_expired
+SELECT m.memory FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.expires_at <= %(now)s::bigint
+ORDER BY m.expires_at
+LIMIT %(limit)s;
+
+-- name: memories_touch
+UPDATE ds_memories m SET expires_at = %(now)s::bigint + m.ttl
+WHERE m.tenant = %(tenant)s AND m.ttl IS NOT NULL AND m.expires_at > %(now)s::bigint AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb));
+
+-- name: vector_add
+INSERT INTO ds_vectors (tenant, memory, part, vector)
+VALUES (%(tenant)s, %(memory)s, %(part)s, translate(%(vector)s::text, '[]', '{}')::real[]);
+
+-- name: vectors_near
+SELECT v.memory, max(ds_nearness(v.vector, translate(%(query)s::text, '[]', '{}')::real[])) AS nearness
+FROM ds_memories m
+JOIN ds_vectors v ON v.tenant = m.tenant AND v.memory = m.memory
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text)
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+  AND (%(subject)s::text IS NULL OR m.subject = %(subject)s::text)
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (%(at)s::bigint IS NULL OR (m.valid_from <= %(at)s::bigint AND (m.valid_to IS NULL OR m.valid_to > %(at)s::bigint)))
+GROUP BY v.memory
+ORDER BY nearness DESC, v.memory DESC
+LIMIT %(limit)s;
+
+-- name: vectors_near_indexed
+SELECT v.memory, max(1 - (v.vector::vector <=> %(query)s::text::vector)) AS nearness
+FROM ds_memories m
+JOIN ds_vectors v ON v.tenant = m.tenant AND v.memory = m.memory
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text)
+  AND (m.namespace = %(exact)s::text OR (m.namespace >= %(low)s::text AND m.namespace < %(high)s::text))
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+  AND (%(subject)s::text IS NULL OR m.subject = %(subject)s::text)
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (%(at)s::bigint IS NULL OR (m.valid_from <= %(at)s::bigint AND (m.valid_to IS NULL OR m.valid_to > %(at)s::bigint)))
+GROUP BY v.memory
+ORDER BY nearness DESC, v.memory DESC
+LIMIT %(limit)s;
+
+-- name: vector_extension
+SELECT count(*) FROM pg_catalog.pg_type WHERE typname = 'vector' AND pg_catalog.pg_type_is_visible(oid);
+
+-- name: embedder_get
+SELECT name, dims FROM ds_embedders WHERE tenant = %(tenant)s;
+
+-- name: embedder_set
+INSERT INTO ds_embedders (tenant, name, dims) VALUES (%(tenant)s, %(name)s, %(dims)s)
+ON CONFLICT (tenant) DO UPDATE SET name = excluded.name, dims = excluded.dims;
+
+-- name: embedder_add
+INSERT INTO ds_embedders (tenant, name, dims) VALUES (%(tenant)s, %(name)s, %(dims)s)
+ON CONFLICT (tenant) DO NOTHING;
+
+-- name: vectors_wipe
+DELETE FROM ds_vectors WHERE tenant = %(tenant)s;
+
+-- name: memories_unembed
+UPDATE ds_memories SET unembedded = 1 WHERE tenant = %(tenant)s AND size > 0;
+
+-- name: memories_unembedded
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.unembedded = 1 AND m.memory > %(after)s
+ORDER BY m.memory
+LIMIT %(limit)s;
+
+-- name: memory_embedded
+UPDATE ds_memories SET unembedded = 0
+WHERE tenant = %(tenant)s AND memory = %(memory)s AND updated_at = %(updated_at)s
+RETURNING memory;
+
+-- name: memories_all
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body, m.size, m.terms
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR m.owner = %(owner)s::text) AND m.memory > %(after)s
+ORDER BY m.memory
+LIMIT %(limit)s;
+
+-- name: vectors_loose
+SELECT v.memory, v.part, cardinality(v.vector), e.dims, m.memory FROM ds_vectors v
+LEFT JOIN ds_embedders e ON e.tenant = v.tenant
+LEFT JOIN ds_memories m ON m.tenant = v.tenant AND m.memory = v.memory
+WHERE v.tenant = %(tenant)s AND (m.memory IS NULL OR e.dims IS NULL OR cardinality(v.vector) <> e.dims);
+
+-- name: evidence_loose
+SELECT e.memory, e.thread, e.seq, m.memory, t.thread FROM ds_evidence e
+LEFT JOIN ds_memories m ON m.tenant = e.tenant AND m.memory = e.memory
+LEFT JOIN ds_threads t ON t.tenant = e.tenant AND t.thread = e.thread
+WHERE e.tenant = %(tenant)s AND (m.memory IS NULL OR t.thread IS NULL);
+
+-- name: fact_lock
+SELECT pg_advisory_xact_lock(hashtextextended(%(matter)s::text, 0));
+
+-- name: facts_of
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.owner IN (%(owner)s::text, %(shared)s::text) AND m.subject = %(subject)s::text
+  AND (%(attribute)s::text IS NULL OR m.attribute = %(attribute)s::text)
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s::bigint)
+ORDER BY m.valid_from, m.memory;
+
+-- name: fact_close
+UPDATE ds_memories SET valid_to = %(valid_to)s, updated_at = %(updated_at)s
+WHERE tenant = %(tenant)s AND memory = %(memory)s;
+
+-- name: evidence_add
+INSERT INTO ds_evidence (tenant, memory, thread, seq, author)
+VALUES (%(tenant)s, %(memory)s, %(thread)s, %(seq)s, %(author)s)
+ON CONFLICT (tenant, memory, thread, seq) DO NOTHING;
+
+-- name: evidence_of
+SELECT m.memory, t.name, m.seq, m.author, t.deleted_at FROM ds_evidence m
+JOIN ds_threads t ON t.tenant = m.tenant AND t.thread = m.thread
+WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb))
+ORDER BY m.memory, t.name, m.seq;
+
+-- name: evidence_of_thread
+SELECT e.memory, (SELECT count(*) FROM ds_evidence o
+                  WHERE o.tenant = e.tenant AND o.memory = e.memory AND o.thread <> e.thread)
+FROM ds_evidence e
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
+GROUP BY e.tenant, e.memory, e.thread
+ORDER BY e.memory;
+
+-- name: evidence_drop_thread
+DELETE FROM ds_evidence WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: memories_of_owner
+SELECT m.memory FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text ORDER BY m.memory;
+
+-- name: evidence_events
+SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT value::int FROM jsonb_array_elements_text(%(seqs)s::jsonb))
+ORDER BY e.seq;
+
+-- name: fact_named
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = %(tenant)s AND m.key = %(key)s AND m.subject IS NOT NULL
+  AND (m.expires_at IS NULL OR m.expires_at > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+LIMIT 1;
+
 -- name: actions_of
 SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
        a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at

@@ -513,6 +513,252 @@ WHERE g.found > 0;
 SELECT b.digest FROM ds_blobs b
 WHERE b.tenant = :tenant AND NOT EXISTS (SELECT 1 FROM ds_blob_refs r WHERE r.tenant = b.tenant AND r.digest = b.digest);
 
+-- name: memory_clock
+SELECT CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER),
+       (SELECT max(m.updated_at) FROM ds_memories m WHERE m.tenant = :tenant AND m.owner = :owner);
+
+-- name: memory_get
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner = :owner AND m.namespace = :namespace AND m.key = :key
+  AND (m.expires_at IS NULL OR m.expires_at > :now);
+
+-- name: memories_page
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared)
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND (:subject IS NULL OR m.subject = :subject)
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (:at IS NULL OR (m.valid_from <= :at AND (m.valid_to IS NULL OR m.valid_to > :at)))
+  AND (m.updated_at < :before OR (m.updated_at = :before AND m.memory < :below))
+ORDER BY m.updated_at DESC, m.memory DESC
+LIMIT :limit;
+
+-- name: memories_in
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM json_each(:memories) wanted
+CROSS JOIN ds_memories m ON m.memory = wanted.value
+WHERE m.tenant = :tenant;
+
+-- name: memories_count
+SELECT count(*), coalesce(sum(m.size), 0)
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared)
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND (:subject IS NULL OR m.subject = :subject)
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (:at IS NULL OR (m.valid_from <= :at AND (m.valid_to IS NULL OR m.valid_to > :at))) AND m.size > 0;
+
+-- name: memories_matching
+SELECT m.memory, m.terms
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared)
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND (:subject IS NULL OR m.subject = :subject)
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (:at IS NULL OR (m.valid_from <= :at AND (m.valid_to IS NULL OR m.valid_to > :at))) AND m.size > 0
+  AND (m.terms = x'0000'
+       OR instr(m.terms, :t0) > 0 OR instr(m.terms, :t1) > 0 OR instr(m.terms, :t2) > 0 OR instr(m.terms, :t3) > 0
+       OR instr(m.terms, :t4) > 0 OR instr(m.terms, :t5) > 0 OR instr(m.terms, :t6) > 0 OR instr(m.terms, :t7) > 0
+       OR instr(m.terms, :t8) > 0 OR instr(m.terms, :t9) > 0 OR instr(m.terms, :t10) > 0 OR instr(m.terms, :t11) > 0
+       OR instr(m.terms, :t12) > 0 OR instr(m.terms, :t13) > 0 OR instr(m.terms, :t14) > 0 OR instr(m.terms, :t15) > 0
+       OR instr(m.terms, :t16) > 0 OR instr(m.terms, :t17) > 0 OR instr(m.terms, :t18) > 0 OR instr(m.terms, :t19) > 0
+       OR instr(m.terms, :t20) > 0 OR instr(m.terms, :t21) > 0 OR instr(m.terms, :t22) > 0 OR instr(m.terms, :t23) > 0
+       OR instr(m.terms, :t24) > 0 OR instr(m.terms, :t25) > 0 OR instr(m.terms, :t26) > 0 OR instr(m.terms, :t27) > 0
+       OR instr(m.terms, :t28) > 0 OR instr(m.terms, :t29) > 0 OR instr(m.terms, :t30) > 0 OR instr(m.terms, :t31) > 0)
+ORDER BY m.updated_at DESC, m.memory DESC
+LIMIT :limit;
+
+-- name: memories_namespaces
+SELECT DISTINCT m.namespace FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner = :owner
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now);
+
+-- name: memory_put
+INSERT INTO ds_memories AS m
+  (tenant, owner, namespace, key, created_at, updated_at, expires_at, ttl, subject, attribute, valid_from, valid_to,
+   unembedded, size, terms, fields, body)
+VALUES
+  (:tenant, :owner, :namespace, :key, :created_at, :updated_at, :expires_at, :ttl, :subject, :attribute,
+   :valid_from, :valid_to, :unembedded, :size, :terms, :fields, :body)
+ON CONFLICT (tenant, owner, namespace, key) DO UPDATE SET
+  created_at = CASE WHEN m.expires_at <= excluded.created_at THEN excluded.created_at ELSE m.created_at END,
+  updated_at = excluded.updated_at, expires_at = excluded.expires_at, ttl = excluded.ttl, subject = excluded.subject,
+  attribute = excluded.attribute, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
+  unembedded = excluded.unembedded, size = excluded.size, terms = excluded.terms, fields = excluded.fields,
+  body = excluded.body
+RETURNING memory;
+
+-- name: memory_find
+SELECT m.memory FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner = :owner AND m.namespace = :namespace AND m.key = :key;
+
+-- name: memories_drop
+DELETE FROM ds_memories AS m WHERE m.tenant = :tenant AND m.memory IN (SELECT value FROM json_each(:memories));
+
+-- name: vectors_drop
+DELETE FROM ds_vectors AS m WHERE m.tenant = :tenant AND m.memory IN (SELECT value FROM json_each(:memories));
+
+-- name: evidence_drop
+DELETE FROM ds_evidence AS m WHERE m.tenant = :tenant AND m.memory IN (SELECT value FROM json_each(:memories));
+
+-- name: memories_expired
+SELECT m.memory FROM ds_memories m
+WHERE m.tenant = :tenant AND m.expires_at <= :now
+ORDER BY m.expires_at
+LIMIT :limit;
+
+-- name: memories_touch
+UPDATE ds_memories AS m SET expires_at = :now + m.ttl
+WHERE m.tenant = :tenant AND m.ttl IS NOT NULL AND m.expires_at > :now AND m.memory IN (SELECT value FROM json_each(:memories));
+
+-- name: vector_add
+INSERT INTO ds_vectors (tenant, memory, part, vector) VALUES (:tenant, :memory, :part, ds_floats(:vector));
+
+-- name: vectors_near
+SELECT v.memory, max(ds_nearness(v.vector, :query)) AS nearness
+FROM ds_memories m
+JOIN ds_vectors v ON v.tenant = m.tenant AND v.memory = m.memory
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared)
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND (:subject IS NULL OR m.subject = :subject)
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (:at IS NULL OR (m.valid_from <= :at AND (m.valid_to IS NULL OR m.valid_to > :at)))
+GROUP BY v.memory
+ORDER BY nearness DESC, v.memory DESC
+LIMIT :limit;
+
+-- name: vectors_near_indexed
+SELECT v.memory, max(ds_nearness(v.vector, :query)) AS nearness
+FROM ds_memories m
+JOIN ds_vectors v ON v.tenant = m.tenant AND v.memory = m.memory
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared)
+  AND (m.namespace = :exact OR (m.namespace >= :low AND m.namespace < :high))
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND (:subject IS NULL OR m.subject = :subject)
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (:at IS NULL OR (m.valid_from <= :at AND (m.valid_to IS NULL OR m.valid_to > :at)))
+GROUP BY v.memory
+ORDER BY nearness DESC, v.memory DESC
+LIMIT :limit;
+
+-- name: vector_extension
+SELECT 0;
+
+-- name: embedder_get
+SELECT name, dims FROM ds_embedders WHERE tenant = :tenant;
+
+-- name: embedder_set
+INSERT INTO ds_embedders (tenant, name, dims) VALUES (:tenant, :name, :dims)
+ON CONFLICT (tenant) DO UPDATE SET name = excluded.name, dims = excluded.dims;
+
+-- name: embedder_add
+INSERT INTO ds_embedders (tenant, name, dims) VALUES (:tenant, :name, :dims)
+ON CONFLICT (tenant) DO NOTHING;
+
+-- name: vectors_wipe
+DELETE FROM ds_vectors WHERE tenant = :tenant;
+
+-- name: memories_unembed
+UPDATE ds_memories SET unembedded = 1 WHERE tenant = :tenant AND size > 0;
+
+-- name: memories_unembedded
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.unembedded = 1 AND m.memory > :after
+ORDER BY m.memory
+LIMIT :limit;
+
+-- name: memory_embedded
+UPDATE ds_memories SET unembedded = 0
+WHERE tenant = :tenant AND memory = :memory AND updated_at = :updated_at
+RETURNING memory;
+
+-- name: memories_all
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body, m.size, m.terms
+FROM ds_memories m
+WHERE m.tenant = :tenant AND (:owner IS NULL OR m.owner = :owner) AND m.memory > :after
+ORDER BY m.memory
+LIMIT :limit;
+
+-- name: vectors_loose
+SELECT v.memory, v.part, length(v.vector) / 4, e.dims, m.memory FROM ds_vectors v
+LEFT JOIN ds_embedders e ON e.tenant = v.tenant
+LEFT JOIN ds_memories m ON m.tenant = v.tenant AND m.memory = v.memory
+WHERE v.tenant = :tenant AND (m.memory IS NULL OR e.dims IS NULL OR length(v.vector) <> 4 * e.dims);
+
+-- name: evidence_loose
+SELECT e.memory, e.thread, e.seq, m.memory, t.thread FROM ds_evidence e
+LEFT JOIN ds_memories m ON m.tenant = e.tenant AND m.memory = e.memory
+LEFT JOIN ds_threads t ON t.tenant = e.tenant AND t.thread = e.thread
+WHERE e.tenant = :tenant AND (m.memory IS NULL OR t.thread IS NULL);
+
+-- name: fact_lock
+SELECT 1 WHERE :matter IS NOT NULL;
+
+-- name: facts_of
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.owner IN (:owner, :shared) AND m.subject = :subject
+  AND (:attribute IS NULL OR m.attribute = :attribute)
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+ORDER BY m.valid_from, m.memory;
+
+-- name: fact_close
+UPDATE ds_memories SET valid_to = :valid_to, updated_at = :updated_at
+WHERE tenant = :tenant AND memory = :memory;
+
+-- name: evidence_add
+INSERT INTO ds_evidence (tenant, memory, thread, seq, author)
+VALUES (:tenant, :memory, :thread, :seq, :author)
+ON CONFLICT (tenant, memory, thread, seq) DO NOTHING;
+
+-- name: evidence_of
+SELECT m.memory, t.name, m.seq, m.author, t.deleted_at FROM ds_evidence m
+JOIN ds_threads t ON t.tenant = m.tenant AND t.thread = m.thread
+WHERE m.tenant = :tenant AND m.memory IN (SELECT value FROM json_each(:memories))
+ORDER BY m.memory, t.name, m.seq;
+
+-- name: evidence_of_thread
+SELECT e.memory, (SELECT count(*) FROM ds_evidence o
+                  WHERE o.tenant = e.tenant AND o.memory = e.memory AND o.thread <> e.thread)
+FROM ds_evidence e
+WHERE e.tenant = :tenant AND e.thread = :thread
+GROUP BY e.tenant, e.memory, e.thread
+ORDER BY e.memory;
+
+-- name: evidence_drop_thread
+DELETE FROM ds_evidence WHERE tenant = :tenant AND thread = :thread;
+
+-- name: memories_of_owner
+SELECT m.memory FROM ds_memories m WHERE m.tenant = :tenant AND m.owner = :owner ORDER BY m.memory;
+
+-- name: evidence_events
+SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:seqs))
+ORDER BY e.seq;
+
+-- name: fact_named
+SELECT m.memory, m.owner, m.namespace, m.key, m.created_at, m.updated_at, m.ttl, m.subject,
+       m.attribute, m.valid_from, m.valid_to, m.fields, m.body
+FROM ds_memories m
+WHERE m.tenant = :tenant AND m.key = :key AND m.subject IS NOT NULL
+  AND (m.expires_at IS NULL OR m.expires_at > CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER))
+LIMIT 1;
+
 -- name: actions_of
 SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.arguments, a.state, a.version, a.attempts,
        a.fence, a.holder, a.lease_until, a.approval, a.result, a.error, a.created_at, a.updated_at, a.started_at, a.ended_at

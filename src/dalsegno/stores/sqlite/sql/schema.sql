@@ -340,6 +340,59 @@ JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
 
+CREATE TABLE ds_memories (
+  memory     INTEGER PRIMARY KEY,
+  tenant     INTEGER NOT NULL,
+  owner      TEXT    NOT NULL,
+  namespace  TEXT    NOT NULL,
+  key        TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  ttl        INTEGER,
+  subject    TEXT,
+  attribute  TEXT,
+  valid_from INTEGER,
+  valid_to   INTEGER,
+  unembedded INTEGER NOT NULL,
+  size       INTEGER NOT NULL,
+  terms      BLOB    NOT NULL,
+  fields     TEXT,
+  body       TEXT    NOT NULL,
+  UNIQUE (tenant, owner, namespace, key)
+);
+
+CREATE INDEX ds_memories_updated ON ds_memories (tenant, owner, updated_at);
+CREATE INDEX ds_memories_fact ON ds_memories (tenant, owner, subject, attribute) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_named ON ds_memories (tenant, key) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_expiry ON ds_memories (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_memories_unembedded ON ds_memories (tenant, memory) WHERE unembedded = 1;
+
+CREATE TABLE ds_evidence (
+  tenant INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  author TEXT    NOT NULL,
+  PRIMARY KEY (tenant, memory, thread, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_evidence_thread ON ds_evidence (tenant, thread);
+
+CREATE TABLE ds_vectors (
+  tenant INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  part   INTEGER NOT NULL,
+  vector BLOB    NOT NULL,
+  PRIMARY KEY (tenant, memory, part)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_embedders (
+  tenant INTEGER PRIMARY KEY,
+  name   TEXT    NOT NULL,
+  dims   INTEGER NOT NULL
+);
+
 CREATE TABLE ds_manifests (
   tenant     INTEGER NOT NULL,
   thread     INTEGER NOT NULL,

@@ -352,6 +352,66 @@ JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
 
+CREATE TABLE ds_memories (
+  created_at bigint   NOT NULL,
+  updated_at bigint   NOT NULL,
+  expires_at bigint,
+  ttl        bigint,
+  valid_from bigint,
+  valid_to   bigint,
+  memory     bigint   GENERATED ALWAYS AS IDENTITY,
+  tenant     integer  NOT NULL,
+  size       integer  NOT NULL,
+  unembedded smallint NOT NULL,
+  owner      text COLLATE "C" NOT NULL,
+  namespace  text COLLATE "C" NOT NULL,
+  key        text COLLATE "C" NOT NULL,
+  subject    text COLLATE "C",
+  attribute  text COLLATE "C",
+  terms      bytea    NOT NULL,
+  fields     text,
+  body       jsonb    NOT NULL,
+  PRIMARY KEY (tenant, memory),
+  UNIQUE (tenant, owner, namespace, key)
+);
+
+CREATE INDEX ds_memories_updated ON ds_memories (tenant, owner, updated_at);
+CREATE INDEX ds_memories_fact ON ds_memories (tenant, owner, subject, attribute) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_named ON ds_memories (tenant, key) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_expiry ON ds_memories (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_memories_unembedded ON ds_memories (tenant, memory) WHERE unembedded = 1;
+
+CREATE TABLE ds_evidence (
+  memory bigint  NOT NULL,
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  seq    integer NOT NULL,
+  author text    NOT NULL,
+  PRIMARY KEY (tenant, memory, thread, seq)
+);
+
+CREATE INDEX ds_evidence_thread ON ds_evidence (tenant, thread);
+
+CREATE TABLE ds_vectors (
+  memory bigint  NOT NULL,
+  tenant integer NOT NULL,
+  part   integer NOT NULL,
+  vector real[]  NOT NULL,
+  PRIMARY KEY (tenant, memory, part)
+);
+
+CREATE TABLE ds_embedders (
+  tenant integer PRIMARY KEY,
+  name   text    NOT NULL,
+  dims   integer NOT NULL
+);
+
+-- The inner product of two vectors, for servers without pgvector; of vectors of length 1 it is their cosine.
+CREATE FUNCTION ds_nearness(a real[], b real[]) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT sum(x::double precision * y) FROM unnest(a, b) AS pairs (x, y)
+$$;
+
 CREATE TABLE ds_manifests (
   thread     bigint  NOT NULL,
   at         bigint  NOT NULL,
