@@ -24,8 +24,8 @@ CREATE TABLE ds_actions (
   ended_at    INTEGER,
   PRIMARY KEY (tenant, thread, key)
 ) WITHOUT ROWID;
-INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796090802373007,1796090802374012,1796090802373007,1796090802374012);
-INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796090802375984,1796090802376990,1796090802375984,1796090802376990);
+INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796091032215011,1796091032216017,1796091032215011,1796091032216017);
+INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796091032216982,1796091032217988,1796091032216982,1796091032217988);
 CREATE TABLE ds_audit (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -36,12 +36,12 @@ CREATE TABLE ds_audit (
   body   TEXT,
   PRIMARY KEY (tenant, thread, seq)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit" VALUES(1,1,1,1796090802373007,X'5B2947A49ADA7699853A083E9162CA5F0D745FA28E86B08ABD7A1AC433064379',X'17B6E2399EB87AC8CBEC4BECCFA9F27E8315A51C85BD93E1B8BA1801FEAC28F7','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"2f9fa38da1fe5549ec084086"}');
-INSERT INTO "ds_audit" VALUES(1,1,2,1796090802373007,X'D2239CCA3F84C2FB6859F74CFC0E7CD5CC6B66BEEE606D422D562F33119D44F3',X'DD6F8DBEFFE857D8F6DFEED7EA0D2A0CCFCAE78DD42BDFCA54E109C6871BCFA7','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"0c1113e366c3a3b9e1e5df9e"}');
-INSERT INTO "ds_audit" VALUES(1,1,3,1796090802374012,X'883CE3BD4E65286717F1B34DC59F33E3B47DA8EAC6570D8982DF3D1AA739BC37',X'A93EBF65ACFDF3A5E1CF0D5B19E17DD693D37D5DC66AE821E46080CA8F5AC511','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"3a83e0b0934588e643efde6f"}');
-INSERT INTO "ds_audit" VALUES(1,1,4,1796090802375984,X'769BA645F3FCF4DADD1F6A126AE90DBE98EA3AD205DA3C811E822BF6004A2BE4',X'01A258C45CFE1CA1AE0BC8E0139BAC6BE8B893EF12802DE99A713E15A768429E','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"4b464ddb57abb293e20ce91f"}');
-INSERT INTO "ds_audit" VALUES(1,1,5,1796090802375984,X'A072BA354AB344E65745E8D5CF0C36AB6046F762AC780DA2E13DCEEBAFBC6DE0',X'10BA05D8ECC9D294F1696423ACE5DC3ED09775C0CAA4011C7AE519368B89DA61','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"4c4109acf4adb41f9de2ee09"}');
-INSERT INTO "ds_audit" VALUES(1,1,6,1796090802376990,X'01F0A0AFD23DD9706AB7A9373E6E0D5B95713F1D0B87956F46E87833CE431B3C',X'64C8796FFC99C0F8A862E22755EB92BA63216BAC6C91A5C17CFF4CE8B2B7D45E','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"19b47e5432ed789f765bac1e"}');
+INSERT INTO "ds_audit" VALUES(1,1,1,1796091032215011,X'0379FC2B85B9A488EA55B314974F6F317F568421C87605FA78786C3EF536CA94',X'05537514362253A0370A204FAE36EB3713C5BD5BBA875866B436CB0AFEC16BCC','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"698a0615d1815f203ca3a7b6"}');
+INSERT INTO "ds_audit" VALUES(1,1,2,1796091032215011,X'E53725FBAF05DEC11EBBA49AE21E0D1602D9FEDFB7C46653A37068E6B19101FC',X'8005B70AE7FE42B291316716BD2112BF87B8919CE2B53CB6B9650F94383D6DF4','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"069dd44680207f2943f50337"}');
+INSERT INTO "ds_audit" VALUES(1,1,3,1796091032216017,X'903B32A8278B4D20F04AFD95CEACFF32BA74BA5E753AF9AF1E942609E81BA9A9',X'3DA38A339A23F7DBE61C3BCB7FB51782E31B6AAC36ED3F9DFFBC262A252730A4','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"b16dfa1079d5ed433d81b98d"}');
+INSERT INTO "ds_audit" VALUES(1,1,4,1796091032216982,X'36F9559767122AEF03FFB3192B07016C1730C6ADD9D0605D8D95FE6DDBC2382D',X'AFA97BD6B26FA297681EB48054D94EB096C28836EB56563880FCA393CEBDE4C3','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"49ce2ded1f0ef080c60358fd"}');
+INSERT INTO "ds_audit" VALUES(1,1,5,1796091032216982,X'0DFE41E5B5BF16732C8B5392467FD5CA82A284550CF355785112725DE8CF7C08',X'568329BB291C2A78967F4FDBFC64631B3A3B17DB239CFA87B45A4148802303C5','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"b71af636ccea5faac0156e99"}');
+INSERT INTO "ds_audit" VALUES(1,1,6,1796091032217988,X'D49C7349789771D72DA21337412C0F5396B78D1A8EED9565A156F679A26806BC',X'D763E46CBFA2174F2BDA427E893B8DE0F8CD788BC3E8B7488FF84965938B63FB','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"d6fce14e99269f817350e5e5"}');
 CREATE TABLE ds_audit_heads (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE ds_audit_heads (
   seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'64C8796FFC99C0F8A862E22755EB92BA63216BAC6C91A5C17CFF4CE8B2B7D45E',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
+INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'D763E46CBFA2174F2BDA427E893B8DE0F8CD788BC3E8B7488FF84965938B63FB',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
 CREATE TABLE ds_audit_roots (
   tenant INTEGER PRIMARY KEY,
   chains INTEGER NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE ds_cards (
   body      TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
-INSERT INTO "ds_cards" VALUES(1,1,0,3,1,0,1796090802349993,'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\"approved\": \"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
+INSERT INTO "ds_cards" VALUES(1,1,0,3,1,0,1796091032197992,'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\"approved\": \"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
 CREATE TABLE ds_checkpoints (
   tenant     INTEGER NOT NULL,
   thread     INTEGER NOT NULL,
@@ -131,11 +131,16 @@ INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',
 INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
-INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796090802361017,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796091032207004,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 INSERT INTO "ds_checkpoints" VALUES(1,3,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-6',NULL,4,NULL,'[4,1,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,3,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-6',NULL,4,NULL,'[4,2,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"766beb0dce1487fdc8ca41b83e06905ad030b237933c8f5147f775a208fb2765"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,5,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-6',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,3]]},{"$ref":5},"Find the difference",{"$blob":"646231d2fd5732d34558fcff8788f3afc8da1704b20150473b5e70b22897de54"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,7,0,X'1F000000000060008000000000000004',5,0,1740819604000000,1,2,NULL,'run-6',NULL,4,NULL,'[4,4,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,4]]},{"$ref":5},"Find the difference",{"$blob":"ba20e6e239443396f59445399f9456bfedf28fdf33632749502fc974581fac95"}]');
+CREATE TABLE ds_embedders (
+  tenant INTEGER PRIMARY KEY,
+  name   TEXT    NOT NULL,
+  dims   INTEGER NOT NULL
+);
 CREATE TABLE ds_erasures (
   tenant       INTEGER NOT NULL,
   thread       INTEGER NOT NULL,
@@ -167,16 +172,24 @@ INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,7,NULL,0,7,X'18
 INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,9,-567242100,3,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,11,-1369807357,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,11,809431968,4,2,X'25D42B7F6C6B96BBC0DACF82ED89');
-INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796090802373007,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796090802373007,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796090802374012,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796090802375984,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796090802375984,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796090802376990,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
+INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796091032215011,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796091032215011,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796091032216017,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796091032216982,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796091032216982,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796091032217988,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
 INSERT INTO "ds_events" VALUES(1,3,1,1,'user',1740819601000000,0,1,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
 INSERT INTO "ds_events" VALUES(1,3,2,2,'assistant',1740819602000000,0,3,-648194411,1,2,X'8721BA8FD57CD930');
 INSERT INTO "ds_events" VALUES(1,3,3,3,'tool',1740819603000000,0,5,-1369807357,1,3,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,3,4,1,'auditor',1740819604000000,0,7,809431968,1,4,X'25D42B7F6C6B96BBC0DACF82ED89');
+CREATE TABLE ds_evidence (
+  tenant INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  author TEXT    NOT NULL,
+  PRIMARY KEY (tenant, memory, thread, seq)
+) WITHOUT ROWID;
 CREATE TABLE ds_forms (
   form   INTEGER PRIMARY KEY,
   tenant INTEGER NOT NULL,
@@ -241,6 +254,27 @@ CREATE TABLE ds_manifests (
   body       TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, manifest)
 ) WITHOUT ROWID;
+CREATE TABLE ds_memories (
+  memory     INTEGER PRIMARY KEY,
+  tenant     INTEGER NOT NULL,
+  owner      TEXT    NOT NULL,
+  namespace  TEXT    NOT NULL,
+  key        TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  ttl        INTEGER,
+  subject    TEXT,
+  attribute  TEXT,
+  valid_from INTEGER,
+  valid_to   INTEGER,
+  unembedded INTEGER NOT NULL,
+  size       INTEGER NOT NULL,
+  terms      BLOB    NOT NULL,
+  fields     TEXT,
+  body       TEXT    NOT NULL,
+  UNIQUE (tenant, owner, namespace, key)
+);
 CREATE TABLE ds_meta (
   name  TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -335,9 +369,16 @@ CREATE TABLE ds_threads (
   stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796090802286988,1796090802376990,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796090802361983,1796090802363994,1796090802363994,0,0,0,0,1,0,0,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796090802365000,1796090802370995,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796091032190992,1796091032217988,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796091032208010,1796091032208010,1796091032208010,0,0,0,0,1,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796091032209982,1796091032214005,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
+CREATE TABLE ds_vectors (
+  tenant INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  part   INTEGER NOT NULL,
+  vector BLOB    NOT NULL,
+  PRIMARY KEY (tenant, memory, part)
+) WITHOUT ROWID;
 CREATE TABLE ds_writes (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -444,4 +485,10 @@ JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c
 JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
 WHERE c.state IS NOT NULL;
+CREATE INDEX ds_memories_updated ON ds_memories (tenant, owner, updated_at);
+CREATE INDEX ds_memories_fact ON ds_memories (tenant, owner, subject, attribute) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_named ON ds_memories (tenant, key) WHERE subject IS NOT NULL;
+CREATE INDEX ds_memories_expiry ON ds_memories (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_memories_unembedded ON ds_memories (tenant, memory) WHERE unembedded = 1;
+CREATE INDEX ds_evidence_thread ON ds_evidence (tenant, thread);
 COMMIT;
