@@ -20,6 +20,7 @@ from dalsegno.core.journal import Kind
 from dalsegno.core.tokens import MESSAGE_TOKENS
 from dalsegno.langgraph.compaction import compaction_node
 from dalsegno.services import cards, checkpoints, journal
+from dalsegno.services.cards import EVERY
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "launch"}}
 
@@ -121,14 +122,14 @@ def test_a_decision_is_in_the_card_before_the_next_step_begins(ds):
     assert seen == [(0, 0), (3, 1)]
 
 
-def test_small_talk_is_taken_in_ten_events_at_a_time(ds):
+def test_small_talk_is_taken_in_forty_events_at_a_time(ds):
     graph = graph_of(ds)
     say(graph, "hello there")
     assert stored(ds) == (0, 0)
-    say(graph, *("and what else is new" for _ in range(4)))
-    assert stored(ds) == (10, 1)
+    say(graph, *("and what else is new" for _ in range(19)))
+    assert stored(ds) == (EVERY, 1) == (40, 1)
     say(graph, "and then some")
-    assert stored(ds) == (10, 1)
+    assert stored(ds) == (EVERY, 1)
 
 
 async def test_the_card_is_kept_on_the_event_loop_too(ads):

@@ -63,8 +63,9 @@ def test_runs_are_found_without_reading_the_tenant(name):
     assert not [line for line in plan if re.search(r"SCAN [a-z]+$|\(tenant=\?\)", line) and line != "SCAN c"], plan
 
 
-@pytest.mark.parametrize("name", ["runs_due", "runs_leased", "runs_left", "runs_standing"])
+@pytest.mark.parametrize("name", ["runs_leased"])
 def test_runs_are_found_without_reading_the_tenant_on_postgres(name, postgres_url):
+    """An index over where runs stand would make every turn an update that PostgreSQL cannot keep on its page (HOT)."""
     dalsegno.connect(postgres_url).close()
     sql = load_statements("dalsegno.stores.postgres")[name]
     given = {"tenant": 1, "owner": None, "after": None, "now": 10, "idle": 5, "limit": 4, "reach": 32, "stands": 1}
@@ -75,7 +76,7 @@ def test_runs_are_found_without_reading_the_tenant_on_postgres(name, postgres_ur
         connection.execute("ANALYZE")
         plan = [row[0] for row in connection.execute("EXPLAIN " + sql, given)]
     assert not [line for line in plan if "Seq Scan on ds_threads" in line], "\n".join(plan)
-    assert any("ds_threads_stands" in line or "ds_threads_lease" in line for line in plan), "\n".join(plan)
+    assert any("ds_threads_lease" in line for line in plan), "\n".join(plan)
 
 
 @pytest.mark.parametrize("name", sorted(HOT))

@@ -30,7 +30,7 @@ from dalsegno.services.threads_row import ThreadRow
 
 __all__ = ["AT_ONCE", "EVERY", "Kept", "catch_up", "find", "follow", "is_due", "spans_text", "within"]
 
-EVERY = 10
+EVERY = 40
 """After so many events a card goes on, whatever they say."""
 AT_ONCE = 64
 """So many events a card takes in at most in one transaction of somebody else's."""

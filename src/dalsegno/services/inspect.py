@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from dalsegno.contracts import Op, Rows, Step
+from dalsegno.core import codec
 from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.context.manifest import Manifest
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
@@ -347,9 +348,11 @@ class _Check:
                 self.find("dangling", place, f"item {lane}:{pos}", "nothing")
                 continue
             tree = self.trees[lane, pos]
-            id_ = tree.get("id") if isinstance(tree, dict) else None
+            if mark is None:
+                continue
+            id_ = codec.decode(tree.get("id")) if isinstance(tree, dict) else None
             told = mark_of(id_) if isinstance(id_, str) else None
-            if mark is not None and told != mark:
+            if told != mark:
                 self.find("digest", place, f"mark {told}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")

@@ -26,6 +26,7 @@ from dalsegno.errors import ThreadNotFound
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name
 from dalsegno.services.loading import load
+from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow
 
 __all__ = ["Snapshot", "differences", "snapshot"]
@@ -65,6 +66,7 @@ def _unlike(table: str, left: Any, right: Any) -> Iterator[str]:
         yield f"{table}: {len(left)} rows != {len(right)} rows"
 
 
+@sound
 def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
     rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
     if not rows:

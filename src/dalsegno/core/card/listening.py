@@ -34,6 +34,9 @@ DECIDERS = frozenset({"user"})
 
 _HEAD, _TAIL = 4000, 2000
 _LONGEST = 300
+_SPOKEN_BYTES = 240
+"""What a sentence may take in a card: some forty words of English, eighty characters of Chinese. A card is written anew
+as it grows; the whole wording is where its coordinate points."""
 _GOAL_TOKENS = 80
 _MOST = 4
 _MOST_FACTS = 12
@@ -140,7 +143,8 @@ class _Sentence:
 
     @property
     def shown(self) -> str:
-        return clip(" ".join(self.text.split()), _LONGEST)
+        said = " ".join(self.text.split())
+        return clip(said, _SPOKEN_BYTES * len(said) // max(1, len(said.encode("utf-8", "surrogatepass"))))
 
     def has(self, kind: Kind) -> bool:
         return any(said.fact.kind is kind for said in self.said)

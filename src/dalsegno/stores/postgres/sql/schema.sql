@@ -257,7 +257,6 @@ CREATE TABLE ds_runs (
 );
 
 CREATE INDEX ds_threads_lease ON ds_threads (tenant, lease_until) WHERE lease_until IS NOT NULL;
-CREATE INDEX ds_threads_stands ON ds_threads (tenant, stands, name) WHERE stands <> 0;
 CREATE INDEX ds_runs_due ON ds_runs (tenant, due) WHERE due IS NOT NULL;
 
 -- What was said is not sampled for the planner: its statistics would keep words that were erased.
@@ -457,3 +456,8 @@ CREATE TABLE ds_cards (
 );
 
 ALTER TABLE ds_cards ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namespace SET STATISTICS 0,
+  ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN subject SET STATISTICS 0, ALTER COLUMN attribute SET STATISTICS 0,
+  ALTER COLUMN fields SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
+ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
