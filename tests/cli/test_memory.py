@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 import dalsegno
+from dalsegno.cli import app
 
 
 @pytest.fixture
@@ -21,11 +21,11 @@ def shop(sqlite_url: str) -> str:
     return sqlite_url
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    code = "from dalsegno.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *words], env=os.environ, capture_output=True, text=True, timeout=60, check=False
-    )
+def run(*words: str) -> SimpleNamespace:
+    done = CliRunner().invoke(app, list(words))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return SimpleNamespace(returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr)
 
 
 def test_facts_are_listed_searched_shown_and_forgotten(shop: str):
