@@ -16,6 +16,7 @@ from typing import Any, cast
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
+from langgraph.checkpoint.serde.types import ERROR
 from langgraph.types import Send
 
 from dalsegno.contracts import Op
@@ -24,6 +25,7 @@ from dalsegno.core.bulk import collector_paused
 from dalsegno.core.items import elements_of, is_chunk, is_message, places_of, put_back
 from dalsegno.core.references import laid_open
 from dalsegno.core.schema import StateSchema
+from dalsegno.errors import StateShapeError, UnknownType
 from dalsegno.langgraph.config import config_of
 from dalsegno.langgraph.pending import TASKS
 from dalsegno.services import reading
@@ -225,6 +227,8 @@ class Rebuilder:
         self, write: reading.StoredWrite, loaded: Loaded, version: int | None, *, migrated: bool
     ) -> list[tuple[str, Any]]:
         channel, tree = write.channel, put_back(write.tree, loaded.trees, loaded.blobs)
+        if channel == ERROR:
+            return [(channel, _raised(tree))]
         if not migrated:
             return [(channel, codec.decode(tree))]
         schema = cast("StateSchema", self._schema)
@@ -290,6 +294,23 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
     return bool(left == right)
+
+
+def _raised(tree: Any) -> Any:
+    """What a node raised; an error that tells of it where its class is not known in this process.
+
+    A failed step is run again, so nothing hangs on the class; a thread that could not be read for it would be lost to
+    every process but the one that failed.
+    """
+    try:
+        return codec.decode(tree)
+    except (UnknownType, StateShapeError) as unknown:
+        name = str(tree.get("$error", "")) if isinstance(tree, dict) else ""
+        said = tree.get("args", []) if isinstance(tree, dict) else []
+        words = ", ".join(each for each in said if isinstance(each, str)) if isinstance(said, list) else ""
+        return RuntimeError(
+            f"{name.rpartition(':')[2]}: {words} (as text, for its class cannot be read here: {unknown})"
+        )
 
 
 def _migrated_send(schema: StateSchema, send: Any, version: int | None) -> Any:
