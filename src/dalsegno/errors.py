@@ -343,7 +343,7 @@ class IllegalMove(Refused):
     ) -> None:
         here = state or "not recorded"
         if may is None:
-            problem = f"{move!r} is for an action that is {needs or 'not recorded'}, and this one is {here}"
+            problem = f"{str(move)!r} is for an action that is {needs or 'not recorded'}, and this one is {here}"
         else:
             problem = f"{move!r} is not for the {role} to make, only for: {', '.join(may)}"
         super().__init__(f"{problem}; nothing was changed. docs/actions.md has the table")

@@ -46,16 +46,16 @@ with dalsegno.connect(sys.argv[1]) as ds:
     [("own", "ShopDown: the shop is down"), ("cause", "ValueError: no"), ("ours", "ActionInFlight: ")],
 )
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-async def test_an_error_of_another_process_hinders_nobody(store: str, raises: str, told: str, request) -> None:
+def test_an_error_of_another_process_hinders_nobody(store: str, raises: str, told: str, request) -> None:
     url = request.getfixturevalue(f"{store}_url")
     subprocess.run([sys.executable, "-c", FAILS, url, raises], check=True)
     builder = StateGraph(MessagesState).add_node("work", lambda state: {"messages": [AIMessage("mended")]})
     builder.add_edge(START, "work")
-    async with dalsegno.connect(url) as ds:
+    with dalsegno.connect(url) as ds:
         graph = builder.compile(checkpointer=ds.checkpointer)
         assert [message.text for message in ds.threads.state("t")["messages"]] == ["hello"]
         assert str(ds.threads.status("t")["t"]) == "failed"
-        (task,) = (await graph.aget_state(CONFIG)).tasks
+        (task,) = graph.get_state(CONFIG).tasks
         assert told in str(task.error)
         assert ds.threads.check().clean
         state = dalsegno.resume(graph, "t")

@@ -346,7 +346,7 @@ def _ends(kept: Mapping[int, tuple[int, str]] | None) -> dict[int, tuple[int, by
 
 def _raise_from(cause: BaseException | None, action: Action) -> None:
     if cause is not None:
-        raise ActionOutcomeUnknown(action.name, action_id=action.action_id, known=f"its {cause}") from cause
+        raise ActionOutcomeUnknown(action.name, action_id=action.action_id, known=str(cause)) from cause
 
 
 def _version(asked: str, seen: Action) -> int:

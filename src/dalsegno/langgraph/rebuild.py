@@ -308,9 +308,8 @@ def _raised(tree: Any) -> Any:
         name = str(tree.get("$error", "")) if isinstance(tree, dict) else ""
         said = tree.get("args", []) if isinstance(tree, dict) else []
         words = ", ".join(each for each in said if isinstance(each, str)) if isinstance(said, list) else ""
-        return RuntimeError(
-            f"{name.rpartition(':')[2]}: {words} (as text, for its class cannot be read here: {unknown})"
-        )
+        name = name.rpartition(":")[2]
+        return RuntimeError(f"{name}: {words} (told as text, for its class cannot be read here: {unknown})")
 
 
 def _migrated_send(schema: StateSchema, send: Any, version: int | None) -> Any:
