@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dalsegno.core.tree import is_utf8
 from dalsegno.errors import Damaged, Misuse
 
 __all__ = ["MAX_NAMESPACE_BYTES", "Namespace", "Pattern", "Range", "listed", "pack", "range_of", "unpack"]
@@ -113,12 +114,4 @@ def listed(namespaces: Iterable[Namespace], patterns: Sequence[Pattern], max_dep
 
 
 def _label(label: str) -> str:
-    return json.dumps(label, ensure_ascii=not _is_utf8(label))
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return json.dumps(label, ensure_ascii=not is_utf8(label))

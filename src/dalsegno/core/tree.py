@@ -34,6 +34,7 @@ __all__ = [
     "is_plain_float",
     "is_plain_object",
     "is_plain_text",
+    "is_utf8",
     "loads",
     "order_note",
     "read_order",
@@ -57,8 +58,11 @@ _ESCAPE = re.compile(r"\\(u[0-9a-f]{4})?")
 
 def is_plain_text(text: str) -> bool:
     """Whether a string survives as it is: no NUL and no lone surrogate."""
-    if "\0" in text:
-        return False
+    return "\0" not in text and is_utf8(text)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a string can be written as UTF-8: it has no lone surrogate."""
     if text.isascii():
         return True
     try:

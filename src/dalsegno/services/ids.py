@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from uuid import UUID
 
+from dalsegno.core.tree import is_plain_text
 from dalsegno.errors import Misuse
 
 __all__ = [
@@ -57,7 +58,7 @@ def pack_name(text: str) -> str:
     if len(raw) > MAX_NAME_BYTES:
         msg = f"a name of {len(raw)} bytes is too long (at most {MAX_NAME_BYTES}); use a shorter id: {text[:40]!r}…"
         raise Misuse(msg)
-    if "\x00" in text or _ESCAPE in text or not _is_utf8(text):
+    if _ESCAPE in text or not is_plain_text(text):
         return _ESCAPE + raw.hex()
     return text
 
@@ -71,7 +72,7 @@ def unpack_name(column: str) -> str:
 
 def pack_path(path: str) -> str | None:
     """A task's path as it stands in a text column, or None when no column can hold it."""
-    if "\x00" in path or path.startswith(_SHORT) or not _is_utf8(path):
+    if path.startswith(_SHORT) or not is_plain_text(path):
         return None
     return _SHORT + path[len(_PULLED) :] if path.startswith(_PULLED) else path
 
@@ -102,11 +103,3 @@ def unpack_id(column: bytes) -> str:
     """The UUID behind 16 bytes."""
     raw = column.hex()
     return f"{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
