@@ -19,6 +19,7 @@ from json import JSONDecodeError
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
+from dalsegno import errors
 from dalsegno.core import containers, mappings, numpy_types, scalars, stdlib_types, times  # noqa: F401 - they fill the tables
 from dalsegno.core.exceptions import exception
 from dalsegno.core.models import model
@@ -58,7 +59,7 @@ KINDS[:] = (exception, enum, named_tuple, model, address, subclass, record)
 CLONERS.update(dict.fromkeys(ATOMS, _shared))
 for _cls in ENCODERS:
     add_native(_cls)
-for _error in (*vars(builtins).values(), JSONDecodeError):
+for _error in (*vars(builtins).values(), *vars(errors).values(), JSONDecodeError):
     if isinstance(_error, type) and issubclass(_error, BaseException):
         name_of(_error)
 
