@@ -289,8 +289,9 @@ class ActionMoved(Conflict):
 
     def __init__(self, action: str, *, action_id: str, state: str, why: str) -> None:
         super().__init__(
-            f"action {action!r} ({action_id[:12]}) is {state} now: {why}; look at it with ds.actions.get() "
-            "and decide anew"
+            f"action {action!r} ({action_id[:12]}) is {state} now: {why}",
+            step="look at it with ds.actions.get() and decide anew",
+            command=f"look at it with `dalsegno actions show {action_id[:12]}` and decide anew",
         )
         self.action_id = action_id
         self.state = state
@@ -362,7 +363,7 @@ class ApprovalRequired(Refused):
         super().__init__(
             f"action {action!r} ({action_id[:12]}) waits for approval; nothing was run",
             step="approve it with ds.actions.approve() and make the call again",
-            command=f"`dalsegno actions approve {action_id[:12]}`, then run it again",
+            command=f"approve it with `dalsegno actions approve {action_id[:12]} --by NAME`, then run it again",
         )
         self.action_id = action_id
 
@@ -377,7 +378,8 @@ class ActionRejected(Refused):
 
     def __init__(self, action: str, *, action_id: str, by: str) -> None:
         super().__init__(
-            f"action {action!r} ({action_id[:12]}) was rejected by {by!r}; nothing was run. The same call asks again"
+            f"action {action!r} ({action_id[:12]}) was rejected by {by!r}; nothing was run. The same call in another "
+            "step asks again"
         )
         self.action_id = action_id
         self.by = by
@@ -394,7 +396,7 @@ class ActionFailed(Refused):
     def __init__(self, action: str, *, action_id: str, by: str) -> None:
         super().__init__(
             f"action {action!r} ({action_id[:12]}) has not happened, says {by!r}; it was not run again. The same call "
-            "may run it"
+            "in another step may run it"
         )
         self.action_id = action_id
         self.by = by
@@ -406,17 +408,21 @@ class ActionOutcomeUnknown(Refused):
     Attributes:
         action_id: the action.
         known: what is known, in words.
+        reconciler: why its reconciler could not tell: its error, that it took too long, that it gave an odd answer or
+            none; None when there is no reconciler.
     """
 
-    def __init__(self, action: str, *, action_id: str, known: str) -> None:
+    def __init__(self, action: str, *, action_id: str, known: str, reconciler: str | None = None) -> None:
+        looked = "" if reconciler is None else f" The reconciler could not tell ({reconciler})."
         super().__init__(
-            f"action {action!r} ({action_id[:12]}): {known}. Whether it happened is unknown, so nothing was run; look "
-            "at the outside system",
+            f"action {action!r} ({action_id[:12]}): {known}.{looked} Whether it happened is unknown, so nothing was "
+            "run; look at the outside system",
             step="and say what you found with ds.actions.resolve()",
-            command=f"and say what you found with `dalsegno actions resolve {action_id[:12]}`",
+            command=f"and say what you found with `dalsegno actions resolve {action_id[:12]} OUTCOME --by NAME`",
         )
         self.action_id = action_id
         self.known = known
+        self.reconciler = reconciler
 
 
 class ActionResultLost(Refused):

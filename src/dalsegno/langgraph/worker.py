@@ -92,7 +92,7 @@ class Told:
     """One thing that a worker has to say.
 
     Attributes:
-        what: `took`, `finished`, `waiting`, `failed`, `parked`, `put off`, `handed over`, `lost`, `gone`, `upkeep`,
+        what: `took`, `finished`, `waiting`, `answered` (while it was about to wait), `failed`, `parked`, `put off`, `handed over`, `lost`, `gone`, `upkeep`,
             `upkeep failed` or `unavailable`.
         thread_id: whose run; "" where it is about none.
         why: the error, or what was done.
@@ -258,7 +258,8 @@ class Worker:
         try:
             told = await self._ended(taken, running)
         except LeaseLost as error:
-            told = Told(what="lost", why=str(error))
+            gone = isinstance(error.__cause__, (ThreadDeleted, ThreadNotFound))
+            told = Told(what="gone" if gone else "lost", why=str(error))
         except (ThreadDeleted, ThreadNotFound) as error:
             told = Told(what="gone", why=str(error))
         except StoreError as error:
@@ -297,6 +298,8 @@ class Worker:
             what = "parked" if pause is None else "failed"
             return Told(what=what, why=failed.told, attempts=count, seconds=seconds)
         stands = await self._write(lambda scope: orphans.settle(scope, name, token, closed=waits is False), thread=name)
+        if stands == Standing.RETRY:
+            return Told(what="answered")
         return Told(what="finished" if stands == Standing.CLOSED else "waiting")
 
     async def _kept(self, taken: Taken, running: _Running) -> bool | None:

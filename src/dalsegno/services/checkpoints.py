@@ -32,6 +32,8 @@ from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
 from dalsegno.services.sound import sound
+from dalsegno.services.questions import EARLY, answered
+from dalsegno.services.run_rows import make_due
 from dalsegno.services.standings import QUESTION, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
@@ -189,10 +191,12 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    stood = row.stands
     over = tuple(taken_over(row, request.fence))
     is_head = head is None or ckpt >= head
     if is_head and request.waits is not None:
-        row.stands = yield from _standing(row, own, waits=request.waits)
+        row.stands = yield from _standing(row, own, stood, waits=request.waits)
+    late = row.stands == Standing.RETRY
     yield (
         *over,
         *moves,
@@ -202,6 +206,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
+    if late:
+        yield from make_due(row, EARLY)
     if own is not None and own.is_stored:
         yield from sweep(row)
     if events:
@@ -216,14 +222,16 @@ def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) 
     return value.node is ANY or orjson.dumps(value.node) == orjson.dumps(shared[name])
 
 
-def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
-    """Where the run stands at its new head; a question may have been written before its checkpoint."""
+def _standing(row: ThreadRow, own: Own | None, stood: int, *, waits: bool) -> Op[int]:
+    """Where the run stands at its new head; a question may have been written, and answered, before its checkpoint."""
     if not waits:
         return Standing.CLOSED
-    if own is None or row.stands != Standing.ASKED:
+    if own is None or stood not in (Standing.ASKED, Standing.RETRY):
         return Standing.OPEN
     rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
-    asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
+    asked = [tree for *_, body in rows for slot, _, tree in listed(orjson.loads(body)) if slot == QUESTION]
+    if asked and (yield from answered(row, asked)):
+        return Standing.RETRY
     return Standing.ASKED if asked else Standing.OPEN
 
 

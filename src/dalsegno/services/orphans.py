@@ -17,13 +17,15 @@ from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.failures import Failure, backoff, fingerprint
-from dalsegno.core.standing import Standing
+from dalsegno.core.standing import Standing, status_of
+from dalsegno.errors import Refused
+from dalsegno.services.actions import ask_anew
 from dalsegno.services.ids import unpack_name
 from dalsegno.services.run_rows import RunRow, load_run, save_run
 from dalsegno.services.runs import micros
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["DEATHS", "Taken", "fail", "put_off", "settle", "take"]
+__all__ = ["DEATHS", "Taken", "fail", "put_off", "settle", "take", "unpark"]
 
 _REACH = 8
 """How many candidates are looked at for each that is wanted: others lock some of them."""
@@ -107,6 +109,9 @@ def settle(scope: Scope, name: str, token: int, *, closed: bool) -> Op[int]:
     """
     row = yield from lock_thread(scope, name, create=False, fence=token)
     stands = Standing.CLOSED if closed else row.stands
+    if stands == Standing.RETRY:  # answered before its question was written down: there is more to do, and a row says so
+        yield _let_go(row)
+        return stands
     yield (Step("wipe_runs", row.key), Step("thread_stands", {**row.key, "stands": int(stands)}), _let_go(row))
     return stands
 
@@ -146,9 +151,33 @@ def put_off(scope: Scope, name: str, token: int, why: Failure, wait: timedelta) 
     """Let a run go that has to wait for something; that is no failure."""
     row = yield from lock_thread(scope, name, create=False, fence=token)
     run = yield from load_run(row.key)
-    run.error, run.place, run.failed_at = why.told, why.place, row.now
+    run.error, run.place, run.failed_at = why.told, None, None
     run.due = row.now + wait // timedelta(microseconds=1)
     yield (save_run(row.key, run), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}), _let_go(row))
+
+
+def unpark(scope: Scope, name: str) -> Op[None]:
+    """Let workers try a run again at once, with all attempts before it; what a person decided against is asked anew.
+
+    Raises:
+        Refused: it is not parked and no attempt is due.
+        LeaseHeld: someone runs it.
+    """
+    row = yield from lock_thread(scope, name, create=False)
+    if row.stands not in (Standing.RETRY, Standing.PARKED):
+        word = status_of(row.stands, row.lease_until, row.now)
+        told = f"is {word}, not parked" if row.checkpoints else "has never run, so there is nothing to try again"
+        msg = f"thread {name!r} {told}; nothing was changed"
+        raise Refused(
+            msg,
+            step="ds.runs.list(status='parked') shows what is parked",
+            command="`dalsegno runs --status parked` shows what is parked",
+        )
+    found = yield from load_run(row.key)
+    found.attempts = found.failures = found.deaths = 0
+    found.fingerprint, found.parked_at, found.due = None, None, row.now
+    yield from ask_anew(scope, row)
+    yield (save_run(row.key, found), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}))
 
 
 def _let_go(row: ThreadRow) -> Step:

@@ -40,10 +40,14 @@ def renew(scope: Scope, name: str, holder: str, token: int, ttl: timedelta) -> O
     """Keep a lease for another `ttl` from now.
 
     Raises:
-        LeaseLost: it has run out or passed on.
+        LeaseLost: it has run out or passed on, or went with its thread.
     """
     length = micros(ttl)
-    row = yield from lock_thread(scope, name, create=False, fence=token)
+    try:
+        row = yield from lock_thread(scope, name, create=False, fence=token)
+    except (ThreadDeleted, ThreadNotFound) as error:
+        msg = f"thread {name!r} is gone, and this run's lease (token {token}) with it; its writes are refused. Stop it"
+        raise LeaseLost(msg) from error
     yield Step("thread_lease", {**row.key, "fence": token, "holder": holder, "until": row.now + length})
 
 

@@ -22,7 +22,9 @@ from dalsegno.services.ids import is_packed, pack_id, pack_path
 from dalsegno.services.loading import Loaded, load
 from dalsegno.services.placing import ROOT, announced_number, namespace
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import after_writes, taken_over
+from dalsegno.services.questions import EARLY, answered
+from dalsegno.services.run_rows import make_due
+from dalsegno.services.standings import QUESTION, after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
@@ -97,8 +99,10 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     over = tuple(taken_over(row, request.fence))
-    if ns == ROOT and (head is None or ckpt >= head):
+    is_head = ns == ROOT and (head is None or ckpt >= head)
+    if is_head:
         row.stands = after_writes(row.stands, request.task, fresh)
+    late = is_head and (yield from answered(row, [tree for slot, (_, tree) in fresh.items() if slot == QUESTION]))
     yield (
         *over,
         *steps,
@@ -106,6 +110,8 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         Step("write_save", {**key, "path": path or "", "body": text}),
         save_thread(row),
     )
+    if late:
+        yield from make_due(row, EARLY)
 
 
 def _bases(
