@@ -151,8 +151,12 @@ def open_store(url: str, *, create: bool = True) -> Store:
 def _key(given: object) -> bytes | None:
     key = given.encode() if isinstance(given, str) else given
     if key is not None and (not isinstance(key, bytes) or len(key) < _KEY_BYTES):
-        msg = f"audit_key is a secret of {_KEY_BYTES} bytes or more; make one with secrets.token_hex(32)"
-        raise Misuse(msg)
+        msg = f"the audit's key is a secret of {_KEY_BYTES} bytes or more"
+        raise Misuse(
+            msg,
+            step="give another audit_key, such as one of secrets.token_hex(32)",
+            command="put another into DALSEGNO_AUDIT_KEY, such as one of `openssl rand -hex 32`",
+        )
     return key
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "MemoryRefused",
     "Missing",
     "Misuse",
+    "NoDatabase",
     "NotADatabase",
     "NotCanonical",
     "NotOwner",
@@ -573,6 +574,10 @@ class StoreUnavailable(StoreError):
 
 class NotADatabase(StoreError):
     """The file or server at this URL is not a database dalsegno can use."""
+
+
+class NoDatabase(NotADatabase):
+    """There is no database of dalsegno's at this URL yet, and none was made."""
 
 
 class StoreFull(StoreError):

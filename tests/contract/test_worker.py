@@ -552,7 +552,7 @@ def test_an_action_in_flight_is_waited_for_and_an_unknown_one_is_a_question(ds, 
     assert 0 < told.seconds <= 1
     found = ds.runs.get("t")
     assert (found.status, found.attempts) == ("orphaned", 0)
-    assert found.note.startswith("ActionInFlight")
+    assert found.note.startswith("put off: ActionInFlight")
     assert (found.error, found.failed_at) == (None, None)  # no failure
     assert worked(ds, trip.graph) == []
     time.sleep(told.seconds + 0.05)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from dalsegno.cli.output import Output
+from dalsegno.cli.text import inline
 from dalsegno.connect import connect
 from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError, ThreadNotFound
 from dalsegno.services.threads_row import NOBODY
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     import dalsegno
 
-__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "group", "options", "without_password"]
+__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "NoTenant", "command", "exit_code_of", "group", "options", "without_password"]
 
 EXIT_CODES: Final[dict[type[Exception], int]] = {
     Misuse: 2,
@@ -72,6 +73,10 @@ _OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
 }
 
 
+class NoTenant(Missing):
+    """The database is there and knows no such tenant, and none is made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """What a command is run with.
@@ -94,7 +99,7 @@ class Frame:
 
     def proposal(self, *words: object) -> str:
         """A command to copy: `dalsegno`, these words and this run's options. A password in a URL is not repeated."""
-        return shlex.join(["dalsegno", *map(str, words), *self.named])
+        return " ".join(_quoted(str(word)) for word in ("dalsegno", *words, *self.named))
 
     @contextmanager
     def connect(self, *threads: str, create: bool = False) -> Iterator[dalsegno.Dalsegno]:
@@ -117,8 +122,8 @@ class Frame:
             self.store, tenant=self.tenant or "default", user=self.user, create=create, audit_key=key or None
         ) as ds:
             if ds.scope().tenant == NOBODY:
-                msg = f"no tenant {ds.tenant!r} in this database; check the name (--tenant, or DALSEGNO_TENANT)."
-                raise Missing(msg)
+                msg = f"no tenant {ds.tenant!r} in this database"
+                raise NoTenant(msg, step="check the name (--tenant, or DALSEGNO_TENANT).")
             try:
                 yield ds
             except ThreadNotFound:
@@ -209,6 +214,14 @@ def options(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _quoted(word: str) -> str:
+    """A word as a shell takes it, on one line and with nothing in it that acts on a terminal."""
+    if inline(word) == word:
+        return shlex.quote(word)
+    escaped = inline(word.replace("\\", "\\\\").replace("'", "\\'"))
+    return f"$'{escaped}'"
 
 
 def without_password(text: str) -> str:

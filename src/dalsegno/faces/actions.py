@@ -71,7 +71,8 @@ class Actions(Face):
         parameter `idempotency_key` is given the key; its callers leave it out.
 
         Raises:
-            Misuse: a send without a recipient, an unknown kind or scope.
+            Misuse: a send without a recipient, an unknown kind or scope, or a `key` or `recipient` that names none of
+                the function's parameters.
         """
         policy = ActionPolicy(
             kind=kind,
@@ -98,6 +99,7 @@ class Actions(Face):
         signature = inspect.signature(function)
         hidden = injected(function)
         takes_key = KEY in signature.parameters
+        policy.check(name, [each for each in signature.parameters if each not in _NO_ARGUMENTS | set(hidden)])
         self._policies[name] = policy
 
         def prepared(args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
@@ -344,8 +346,12 @@ def _ends(kept: Mapping[int, tuple[int, str]] | None) -> dict[int, tuple[int, by
     try:
         return {int(thread): (int(seq), bytes.fromhex(end)) for thread, (seq, end) in (kept or {}).items()}
     except (AttributeError, TypeError, ValueError) as error:
-        msg = f"kept: {error}; give the heads of an earlier verdict, {{thread: (row, hash)}}"
-        raise Misuse(msg) from error
+        msg = f"what was kept is no verdict's heads ({error})"
+        raise Misuse(
+            msg,
+            step="give the heads of an earlier verdict, {thread: (row, hash)}",
+            command="keep what `dalsegno audit verify --json` writes",
+        ) from error
 
 
 def _raise_from(cause: BaseException | None, action: Action) -> None:

@@ -21,7 +21,7 @@ from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.services import erasing
 from dalsegno.services.erasing import Erased
 from dalsegno.services.ids import thread_name
-from dalsegno.services.remembering import forget_user
+from dalsegno.services.remembering import count_of_user, forget_user
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Erasure", "ErasureReport"]
@@ -51,6 +51,11 @@ class ErasureReport:
     def size_bytes(self) -> int:
         """Bytes of all bodies that go."""
         return sum(each.size_bytes for each in self.threads)
+
+    @property
+    def found(self) -> bool:
+        """Whether there was anything to erase; a user of whom nothing is known is no error, so that it can be repeated."""
+        return bool(self.threads) or self.memories > 0
 
 
 class Erasure(Face):
@@ -118,9 +123,10 @@ class Erasure(Face):
         if not dry_run:
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
-        memories = 0 if dry_run else self._run(lambda scope: forget_user(scope, owner), write=True)
+        known = count_of_user if dry_run else forget_user
+        memories = self._run(lambda scope: known(scope, owner), write=not dry_run)
         report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
-        if memories and rewrite and not names:
+        if memories and rewrite and not names and not dry_run:
             self._store.rewrite()
         return replace(report, memories=memories)
 

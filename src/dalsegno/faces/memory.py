@@ -438,7 +438,10 @@ def _one_of(memory_id: str | None, subject: str | None) -> None:
     a_text("memory_id", memory_id, optional=True)
     a_text("subject", subject, optional=True)
     if (memory_id is None) == (subject is None):
-        raise Misuse("forget one memory by its id, or all about a subject: give the one or the other.")
+        raise Misuse(
+            "forget one memory by its id, or all about a subject: give the one or the other",
+            command="name the MEMORY, or give --subject NAME",
+        )
 
 
 def _history(

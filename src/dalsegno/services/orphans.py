@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.failures import Failure, backoff, fingerprint
+from dalsegno.core.failures import Failure, backoff, fingerprint, told_safely
 from dalsegno.core.standing import Standing, status_of
 from dalsegno.errors import Refused
 from dalsegno.services.actions import ask_anew
@@ -151,7 +151,7 @@ def put_off(scope: Scope, name: str, token: int, why: Failure, wait: timedelta) 
     """Let a run go that has to wait for something; that is no failure."""
     row = yield from lock_thread(scope, name, create=False, fence=token)
     run = yield from load_run(row.key)
-    run.error, run.place, run.failed_at = why.told, None, None
+    run.error, run.place, run.failed_at = told_safely(f"put off: {why.told}"), None, None
     run.due = row.now + wait // timedelta(microseconds=1)
     yield (save_run(row.key, run), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}), _let_go(row))
 

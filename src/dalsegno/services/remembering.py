@@ -55,6 +55,7 @@ __all__ = [
     "everything",
     "forget",
     "forget_thread",
+    "count_of_user",
     "forget_user",
     "forget_what_was_said",
     "get",
@@ -475,6 +476,12 @@ def forget_user(scope: Scope, user: str) -> Op[int]:
     _same_user(scope, user)
     rows = yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})
     return (yield from drop(scope.tenant, [number for (number,) in rows]))
+
+
+def count_of_user(scope: Scope, user: str) -> Op[int]:
+    """How much long-term memory holds for a user."""
+    _same_user(scope, user)
+    return len((yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})))
 
 
 def _named(scope: Scope, memory_id: str) -> Op[MemoryRow]:

@@ -154,7 +154,11 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
             f"thread {name!r} is leased to {row.lease_holder!r} for another "
             f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s"
         )
-        raise LeaseHeld(msg, step="wait for it, or write under it (lease.config)", command="wait for it")
+        raise LeaseHeld(
+            msg,
+            step="wait for it, or write under it (lease.config)",
+            command="wait until it ends, or stop the program that holds it",
+        )
     return row
 
 

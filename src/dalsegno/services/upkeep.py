@@ -20,7 +20,7 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
 from dalsegno.core.standing import Standing
-from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.errors import LeaseHeld, Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_name
@@ -62,6 +62,14 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
         row = yield from lock_thread(scope, name, create=False)
     except (ThreadNotFound, ThreadDeleted):
         return False
+    except LeaseHeld as error:
+        raise LeaseHeld(
+            f"{error.problem}; nothing was deleted",
+            step="stop that run and let its lease go (lease.release()), or wait until it ends; what cannot wait goes "
+            "with ds.erasure.thread(…, force=True)",
+            command="stop the program that holds it, or wait until it ends; what cannot wait goes with "
+            "`dalsegno erase --thread ID --force`",
+        ) from None
     yield from wipe(row)
     row.wiped, row.stands = row.events, Standing.CLOSED
     yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))

@@ -323,7 +323,7 @@ def _head_of(path: Path, *, create: bool) -> bytes:
     if not path.exists():
         if not create:
             msg = f"{path} does not exist"
-            raise errors.NotADatabase(
+            raise errors.NoDatabase(
                 msg,
                 step="check the path, or connect with create=True to make a new database",
                 command="check the path, or make a new database with `dalsegno import`",
