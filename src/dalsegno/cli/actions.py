@@ -41,7 +41,9 @@ Why = Annotated[str | None, typer.Option(metavar="TEXT", help="How that is known
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    room = typer.Typer(help="Effects on the world: list, show, approve, reject, resolve, reconcile.", no_args_is_help=True)
+    room = typer.Typer(
+        help="Effects on the world: list, show, approve, reject, resolve, reconcile.", no_args_is_help=True
+    )
     command(room, "list")(list_actions)
     command(room, "show")(show)
     command(room, "approve")(approve)
@@ -188,7 +190,9 @@ def _json(text: str) -> Any:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         msg = f"--result {clip(text, 60)}: no JSON ({error}); nothing was changed"
-        raise Misuse(msg, step="""write a text in its own quotes, such as --result '"r-7"', or --result '{"id": 7}'""") from None
+        raise Misuse(
+            msg, step="""write a text in its own quotes, such as --result '"r-7"', or --result '{"id": 7}'"""
+        ) from None
 
 
 def _no_constant(word: str) -> Any:

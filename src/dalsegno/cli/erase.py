@@ -90,8 +90,8 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
         return
     if not found.found:
         frame.out.note(
-            f"nothing of user {frame.user!r} was found in tenant {frame.tenant or 'default'!r}: no thread, deleted or not, "
-            "and no memory; nothing was changed. Check the name if that surprises you"
+            f"nothing of user {frame.user!r} was found in tenant {frame.tenant or 'default'!r}: no thread, deleted or "
+            "not, and no memory; nothing was changed. Check the name if that surprises you"
         )
         return
     table = frame.out.table("thread", "rows#", "bytes#", "not settled")

@@ -39,7 +39,17 @@ if TYPE_CHECKING:
 
     import dalsegno
 
-__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "NoTenant", "command", "exit_code_of", "group", "options", "without_password"]
+__all__ = [
+    "BROKEN_PIPE",
+    "EXIT_CODES",
+    "Frame",
+    "NoTenant",
+    "command",
+    "exit_code_of",
+    "group",
+    "options",
+    "without_password",
+]
 
 EXIT_CODES: Final[dict[type[Exception], int]] = {
     Misuse: 2,

@@ -71,27 +71,36 @@ def worker(
         "idle": None if idle is None else span("--idle", idle), "name": name, "tell": _teller(frame),
     }  # fmt: skip
     over = threading.Event()
-    waited = False
-    while not over.is_set():
-        try:
-            with frame.connect() as ds:
-                _work(frame, ds, Worker(ds, graph_of(graph, found, ds), **settings), once=once)
-                return
-        except (NoDatabase, NoTenant) as error:
-            if once:
-                frame.out.note(f"nothing to do: {error.problem} yet")
-                return
-            if not waited:
-                frame.out.note(f"waiting until something is written: {error.problem} yet; Ctrl-C ends it")
-            waited = True
-        with _signals(over.set):
+    working: list[Worker] = []
+
+    def end() -> None:
+        over.set()
+        for work in working:
+            work.stop()
+
+    with _signals(end):
+        waited = False
+        while not over.is_set():
+            try:
+                with frame.connect() as ds:
+                    working.append(Worker(ds, graph_of(graph, found, ds), **settings))
+                    if over.is_set():  # told to stop while the graph was made
+                        return
+                    _work(frame, ds, working[0], once=once)
+                    return
+            except (NoDatabase, NoTenant) as error:
+                if once:
+                    frame.out.note(f"nothing to do: {error.problem} yet")
+                    return
+                if not waited:
+                    frame.out.note(f"waiting until something is written: {error.problem} yet; Ctrl-C ends it")
+                waited = True
             over.wait(settings["poll"].total_seconds())
 
 
 def _work(frame: Frame, ds: dalsegno.Dalsegno, work: Worker, *, once: bool) -> None:
-    with _signals(work.stop):
-        frame.out.note(f"worker {work.name} at {ds.store_backend.url}; Ctrl-C ends it after the step in progress")
-        work.run(once=once)
+    frame.out.note(f"worker {work.name} at {ds.store_backend.url}; Ctrl-C ends it after the step in progress")
+    work.run(once=once)
     if once and (left := ds.runs.list(RunStatus.ORPHANED, limit=_COUNTED + 1)):
         many = f"more than {_COUNTED:,} runs" if len(left) > _COUNTED else counted(len(left), "run")
         due = min((run.retry_at for run in left if run.retry_at is not None), default=None)

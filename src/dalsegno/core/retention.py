@@ -48,6 +48,9 @@ def duration(text: object) -> timedelta:
         msg = f"{text!r} is no span of time; write it as 30 days, an hour, 12h or 2 weeks"
         raise Misuse(msg)
     count = 1.0 if found[1].lower() in ("a", "an", "one") else float(found[1])
+    if not count:
+        msg = f"{text!r} is no time at all; write it as 30 days, an hour, 12h or 2 weeks"
+        raise Misuse(msg)
     try:
         return timedelta(seconds=count * unit)
     except OverflowError:

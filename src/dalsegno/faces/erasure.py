@@ -54,7 +54,7 @@ class ErasureReport:
 
     @property
     def found(self) -> bool:
-        """Whether there was anything to erase; a user of whom nothing is known is no error, so that it can be repeated."""
+        """Whether there was anything to erase. A user of whom nothing is known is no error: erasing may be repeated."""
         return bool(self.threads) or self.memories > 0
 
 

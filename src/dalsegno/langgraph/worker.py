@@ -96,8 +96,8 @@ class Told:
     """One thing that a worker has to say.
 
     Attributes:
-        what: `took`, `finished`, `waiting`, `answered` (while it was about to wait), `failed`, `parked`, `put off`, `handed over`, `lost`, `gone`, `upkeep`,
-            `upkeep failed` or `unavailable`.
+        what: `took`, `finished`, `waiting`, `answered` (it was about to wait), `failed`, `parked`, `put off`,
+            `handed over`, `lost`, `gone`, `upkeep`, `upkeep failed` or `unavailable`.
         thread_id: whose run; "" where it is about none.
         why: the error, what is waited for, or what was done.
         attempts: how many equal failures there were.

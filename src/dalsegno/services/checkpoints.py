@@ -31,9 +31,9 @@ from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
-from dalsegno.services.sound import sound
 from dalsegno.services.questions import EARLY, answered
 from dalsegno.services.run_rows import make_due
+from dalsegno.services.sound import sound
 from dalsegno.services.standings import QUESTION, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread

@@ -109,7 +109,7 @@ def settle(scope: Scope, name: str, token: int, *, closed: bool) -> Op[int]:
     """
     row = yield from lock_thread(scope, name, create=False, fence=token)
     stands = Standing.CLOSED if closed else row.stands
-    if stands == Standing.RETRY:  # answered before its question was written down: there is more to do, and a row says so
+    if stands == Standing.RETRY:  # answered before its question was written down, as its row says
         yield _let_go(row)
         return stands
     yield (Step("wipe_runs", row.key), Step("thread_stands", {**row.key, "stands": int(stands)}), _let_go(row))

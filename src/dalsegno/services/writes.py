@@ -21,9 +21,9 @@ from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
 from dalsegno.services.loading import Loaded, load
 from dalsegno.services.placing import ROOT, announced_number, namespace
-from dalsegno.services.sound import sound
 from dalsegno.services.questions import EARLY, answered
 from dalsegno.services.run_rows import make_due
+from dalsegno.services.sound import sound
 from dalsegno.services.standings import QUESTION, after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
