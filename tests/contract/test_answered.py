@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import operator
+import time
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -215,6 +217,56 @@ def test_an_answer_that_comes_before_the_question_is_written_down_lets_the_run_g
     assert ds.runs.get("t").status == "orphaned"
     assert shop.work() == [("took", "t"), ("finished", "t")]
     assert shop.paid == ["A-1"]
+    assert ds.threads.check().clean
+
+
+@pytest.mark.parametrize("leased", [False, True])
+def test_an_answer_while_another_branch_is_at_work_is_not_lost(ds, leased):
+    """Whoever holds the lease: the branch ends, and then a worker goes on."""
+    shop = Shop(ds, approve=True)
+
+    def busy(state: State) -> State:
+        while (
+            not (found := ds.actions.list(state="awaiting_approval")) or not ds.threads.checkpoints("t")[0].interrupts
+        ):
+            time.sleep(0.002)
+        ds.actions.approve(found[0].action_id, by="mara")
+        assert ds.runs.get("t").status == ("running" if leased else "orphaned")
+        return {"said": "busy "}
+
+    graph = shop.graph_of(pay=shop.node, busy=busy)
+    with ds.runs.lease("t") if leased else contextlib.nullcontext() as lease:
+        assert graph.invoke({}, lease.config if leased else CONFIG)["__interrupt__"]
+    assert ds.runs.get("t").status == "orphaned"
+    shop.graph = shop.graph_of(pay=shop.node, busy=lambda state: {"said": "again "})
+    assert shop.work() == [("took", "t"), ("finished", "t")]
+    assert sorted(shop.said.split()) == ["A-1", "busy", "paid"]
+    assert ds.threads.check().clean
+
+
+def test_a_question_that_was_answered_and_finished_leaves_the_next_one_waiting(ds):
+    shop = Shop(ds, approve=True)
+    other = ds.action(kind="update", approve=True, name="other")(lambda: "other")
+    shop.graph = shop.graph_of(pay=shop.node, other=lambda state: {"said": other()})
+    shop.graph.invoke({}, CONFIG)
+    for name in ("pay", "other"):
+        (action,) = [each for each in ds.actions.list() if each.name == name]
+        assert ds.runs.get("t").status == "waiting"
+        ds.actions.approve(action.action_id, by="mara")
+        assert ds.runs.get("t").status == "orphaned"
+        dalsegno.resume(shop.graph, "t")
+    assert ds.runs.get("t").status == "finished"
+    assert ds.threads.check().clean
+
+
+def test_a_copy_of_an_answered_run_waits_and_what_is_dropped_leaves_nothing(ds):
+    shop = Shop(ds, approve=True)
+    ds.actions.approve(shop.ask(), by="mara")
+    ds.threads.copy("t", "copy")
+    assert ds.runs.get("copy").status == "waiting"
+    shop.graph.update_state(CONFIG, {"said": "by hand"}, as_node="pay")
+    assert (ds.runs.get("t").status, ds.runs.get("t").note) == ("finished", None)
+    assert shop.work() == []
     assert ds.threads.check().clean
 
 

@@ -303,7 +303,7 @@ class Worker:
             return Told(what=what, why=failed.told, attempts=count, seconds=seconds)
         closed = waits is None
         stands = await self._write(lambda scope: orphans.settle(scope, name, token, closed=closed), thread=name)
-        if stands == Standing.RETRY:
+        if stands == Standing.ANSWERED:
             return Told(what="answered")
         if stands == Standing.CLOSED:
             return Told(what="finished")

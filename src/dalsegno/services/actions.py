@@ -337,7 +337,8 @@ def decide(
         result: under `find_succeeded`, `[tree]` of what it came back with.
         why: evidence, or a reason.
         fence: the run's fencing token, when it has a lease on the thread.
-        outside: whether it is decided beside the runs of the thread; a run that waits for it is due then.
+        outside: whether it is decided beside the runs of the thread, whoever holds its lease; a run that waits for it
+            is due then.
 
     Raises:
         ActionMoved: it is not at this version any more; nothing was changed.
@@ -346,7 +347,7 @@ def decide(
     if not by.strip():
         msg = "nobody is named who decides, and that goes on record"
         raise Misuse(msg, step="say who, with by=…", command="say who, with --by NAME")
-    thread = yield from lock_thread(scope, name, create=False, fence=fence)
+    thread = yield from lock_thread(scope, name, create=False, fence=fence, beside=outside)
     row = yield from load_row(thread, key)
     if row is None:
         raise _not_found(key.hex())
@@ -374,7 +375,7 @@ def decide(
     if move in (Move.REJECT, Move.FIND_FAILED) and role is Role.PERSON and tasks:
         row.approval = {**(row.approval or {}), "tasks": tasks, "said": [str(move), codec.encode(by)]}
     yield from save_row(thread, row)
-    if outside and tasks and thread.stands == Standing.ASKED:
+    if outside and tasks and thread.stands in (Standing.ASKED, Standing.ANSWERED):
         yield from make_due(thread, f"{_SAID[move]} {row.name} ({row.id[:12]}), by {by}")
     return view(name, row)
 

@@ -31,10 +31,10 @@ from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
-from dalsegno.services.questions import EARLY, answered
+from dalsegno.services.questions import EARLY, standing_of
 from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import QUESTION, taken_over
+from dalsegno.services.standings import taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
@@ -196,7 +196,6 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     is_head = head is None or ckpt >= head
     if is_head and request.waits is not None:
         row.stands = yield from _standing(row, own, stood, waits=request.waits)
-    late = row.stands == Standing.RETRY
     yield (
         *over,
         *moves,
@@ -206,8 +205,10 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("event_add", events)] if events else []),
         save_thread(row),
     )
-    if late:
+    if row.stands == Standing.ANSWERED and stood != Standing.ANSWERED:
         yield from make_due(row, EARLY)
+    elif stood == Standing.ANSWERED and row.stands != stood:
+        yield Step("wipe_runs", row.key)
     if own is not None and own.is_stored:
         yield from sweep(row)
     if events:
@@ -226,13 +227,11 @@ def _standing(row: ThreadRow, own: Own | None, stood: int, *, waits: bool) -> Op
     """Where the run stands at its new head; a question may have been written, and answered, before its checkpoint."""
     if not waits:
         return Standing.CLOSED
-    if own is None or stood not in (Standing.ASKED, Standing.RETRY):
+    if own is None or stood not in (Standing.ASKED, Standing.ANSWERED):
         return Standing.OPEN
     rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
-    asked = [tree for *_, body in rows for slot, _, tree in listed(orjson.loads(body)) if slot == QUESTION]
-    if asked and (yield from answered(row, asked)):
-        return Standing.RETRY
-    return Standing.ASKED if asked else Standing.OPEN
+    found = [{slot: tree for slot, _, tree in listed(orjson.loads(body))} for *_, body in rows]
+    return (yield from standing_of(row, found))
 
 
 def _prepare(

@@ -427,9 +427,9 @@ class _Check:
         stands = self.row.stands
         if stands not in {*Standing}:
             self.find("kind", "run", "a known standing", stands)
-        elif stands in (Standing.RETRY, Standing.PARKED) and not rows:
-            self.find("dangling", "run", f"how it failed, since it is {Standing(stands).name.lower()}", "nothing")
-        elif stands == Standing.RETRY and rows[0][-1] is None:
+        elif stands in (Standing.RETRY, Standing.PARKED, Standing.ANSWERED) and not rows:
+            self.find("dangling", "run", f"what is known of it, since it is {Standing(stands).name.lower()}", "nothing")
+        elif stands in (Standing.RETRY, Standing.ANSWERED) and rows[0][-1] is None:
             self.find("dangling", "run", "when the next attempt is due", "nothing")
 
     def orphans(self) -> Op[None]:

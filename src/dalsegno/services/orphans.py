@@ -4,8 +4,9 @@ Rules of this module:
 
 * Finding and taking is one transaction: a run is locked, judged and leased, or it is left for another. Rows that
   someone else has locked are passed over. What was found is judged again under the lock.
-* A run is taken when its lease ran out or was handed over, when another attempt is due, and, only where the caller says
-  so, when steps wait without a lease and nothing has been written for so long. Parked runs and questions are not.
+* A run is taken when its lease ran out or was handed over, when another attempt is due, when it was answered from
+  elsewhere, and, only where the caller says so, when steps wait without a lease and nothing has been written for so
+  long. Parked runs and questions are not.
 * A run that is over, failed or put off lets its lease go in the transaction that says so.
 * Every time is the database's.
 """
@@ -71,7 +72,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
         if until is not None and (yield from _died(key, run, fence, now, checkpoints)):
             continue
         yield (_lease(key, fence + 1, holder, now + length), Step("run_taken", key))
-        if stands == Standing.RETRY:
+        if stands in (Standing.RETRY, Standing.ANSWERED):
             yield Step("thread_stands", {**key, "stands": int(Standing.OPEN)})
         found.append(Taken(thread_id=unpack_name(name), token=fence + 1))
     return found
@@ -93,7 +94,7 @@ def _died(key: dict[str, int], run: RunRow, fence: int, now: int, checkpoints: i
 
 def _due(run: RunRow, stands: int, now: int, since: int | None, updated_at: int) -> bool:
     """Whether a run without a lease may be taken, by what its rows say under the lock."""
-    if stands == Standing.RETRY:
+    if stands in (Standing.RETRY, Standing.ANSWERED):
         return run.due is not None and run.due <= now
     return stands == Standing.OPEN and since is not None and updated_at <= since
 
@@ -109,7 +110,7 @@ def settle(scope: Scope, name: str, token: int, *, closed: bool) -> Op[int]:
     """
     row = yield from lock_thread(scope, name, create=False, fence=token)
     stands = Standing.CLOSED if closed else row.stands
-    if stands == Standing.RETRY:  # answered before its question was written down, as its row says
+    if stands == Standing.ANSWERED:  # answered before its question was written down, as its row says
         yield _let_go(row)
         return stands
     yield (Step("wipe_runs", row.key), Step("thread_stands", {**row.key, "stands": int(stands)}), _let_go(row))

@@ -1,24 +1,26 @@
-"""Questions of actions among a run's pending writes, and whether they were answered before they were written down.
+"""Questions among a run's pending writes, and whether those of actions were answered beside the run.
 
 Rules of this module:
 
-* A question carries its ticket: the action and its version. When the action stands at another version, someone has
-  answered, and the run that is about to wait has nothing to wait for.
-* Only the tickets are looked at; nothing of a write is decoded.
+* A question of the ledger carries its ticket: the action and its version. When the action stands at another version,
+  someone has answered, before or after the question was written down, and the run has nothing to wait for.
+* A question counts as long as its task has not finished. Only tickets are looked at; nothing of a write is decoded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.standing import Standing
+from dalsegno.services.standings import QUESTION
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["EARLY", "answered", "tickets_in"]
+__all__ = ["EARLY", "standing_of", "tickets_in"]
 
-EARLY: Final = "it was answered before its question was written down"
+EARLY: Final = "a question of it was answered before it was written down"
 """What a worker that goes on with such a run is told."""
 
 _VERSION: Final = 8
@@ -40,11 +42,12 @@ def tickets_in(tree: Any) -> Iterator[tuple[bytes, int]]:
             yield from tickets_in(part)
 
 
-def answered(thread: ThreadRow, trees: Iterable[Any]) -> Op[bool]:
-    """Whether one of the questions in these writes has been answered already."""
-    for tree in trees:
+def standing_of(thread: ThreadRow, tasks: Iterable[Mapping[int, Any]]) -> Op[Standing]:
+    """Where a run stands whose head has these writes: what each task wrote, by slot."""
+    asked = [slots[QUESTION] for slots in tasks if QUESTION in slots and all(slot < 0 for slot in slots)]
+    for tree in asked:
         for key, version in tickets_in(tree):
             rows = yield Step("action_find", {**thread.key, "key": key})
             if rows and rows[0][_VERSION] != version:
-                return True
-    return False
+                return Standing.ANSWERED
+    return Standing.ASKED if asked else Standing.OPEN

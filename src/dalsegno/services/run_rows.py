@@ -4,8 +4,8 @@ Rules of this module:
 
 * A row of `ds_runs` is there only while a run has failed, was put off, or was answered from outside, and has not come
   to its end since. It goes with the run's end, with its thread, and when someone takes the run over.
-* A list reads its page in one statement (two for orphaned runs) and decodes nothing: where a run stands is noted by its
-  own writes.
+* A list reads its page in one statement (three for orphaned runs) and decodes nothing: where a run stands is noted by
+  its own writes.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def make_due(thread: ThreadRow, note: str) -> Op[None]:
     """Let a worker go on with a run that waited, at once."""
     row = yield from load_run(thread.key)
     row.error, row.place, row.failed_at, row.parked_at, row.due = told_safely(note), None, None, None, thread.now
-    thread.stands = Standing.RETRY
+    thread.stands = Standing.ANSWERED
     stands = Step("thread_stands", {**thread.key, "stands": int(thread.stands)})
     yield (save_run(thread.key, row), stands)
 
@@ -145,7 +145,10 @@ def _reads(status: RunStatus | None, page: dict[str, Any], now: int) -> Sequence
         case RunStatus.RUNNING:
             return [Step("runs_leased", timed)]
         case RunStatus.ORPHANED:
-            return [Step("runs_left", timed), Step("runs_standing", {**timed, "stands": int(Standing.RETRY)})]
+            due = [
+                Step("runs_standing", {**timed, "stands": int(each)}) for each in (Standing.RETRY, Standing.ANSWERED)
+            ]
+            return [Step("runs_left", timed), *due]
         case RunStatus.WAITING:
             return [Step("runs_standing", {**timed, "stands": int(Standing.ASKED)})]
         case RunStatus.PARKED:

@@ -30,7 +30,7 @@ def acquire(scope: Scope, name: str, holder: str, ttl: timedelta) -> Op[int]:
     length = micros(ttl)
     row = yield from lock_thread(scope, name, create=True)
     fence = row.fence + 1
-    if row.lease_until is not None and row.stands not in (Standing.RETRY, Standing.PARKED):
+    if row.lease_until is not None and row.stands not in (Standing.RETRY, Standing.PARKED, Standing.ANSWERED):
         yield Step("wipe_runs", row.key)  # what workers found out about a run that is someone else's now
     yield Step("thread_lease", {**row.key, "fence": fence, "holder": holder, "until": row.now + length})
     return fence

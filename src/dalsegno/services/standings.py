@@ -4,6 +4,7 @@ Rules of this module:
 
 * A checkpoint that becomes the root graph's head says whether steps wait; a question among the writes of the head says
   that an answer does; an answer that is kept says that steps do.
+* An answer from elsewhere stands until its question is over: what else the run still writes does not take it back.
 * Whoever writes to a run that a worker has given up, or without the lease that a dead one left, has taken the run over:
   the parking is off, the dead lease is let go, and workers do not touch it.
 """
@@ -31,7 +32,8 @@ def taken_over(row: ThreadRow, fence: int | None) -> Iterator[Step]:
         row.stands = Standing.OPEN
         yield Step("wipe_runs", row.key)
     if fence is None and row.lease_until is not None:
-        yield Step("wipe_runs", row.key)
+        if row.stands != Standing.ANSWERED:
+            yield Step("wipe_runs", row.key)
         yield Step("thread_lease", {**row.key, "fence": row.fence, "holder": None, "until": None})
 
 

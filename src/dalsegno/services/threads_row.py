@@ -101,7 +101,9 @@ def row_of_thread(scope: Scope, name: str, rows: Rows) -> ThreadRow | None:
     return row
 
 
-def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = None) -> Op[ThreadRow]:
+def lock_thread(
+    scope: Scope, name: str, *, create: bool, fence: int | None = None, beside: bool = False
+) -> Op[ThreadRow]:
     """Lock a thread for writing.
 
     Args:
@@ -109,6 +111,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         name: the thread's id.
         create: make the thread when there is none.
         fence: the writer's fencing token, when it runs under a lease.
+        beside: whether the write concerns nothing that a run writes, so that another's live lease does not matter.
 
     Raises:
         ThreadNotFound: there is none (or it is another user's) and `create` is False.
@@ -149,7 +152,7 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
             "refused. Stop this run; another one may have taken over"
         )
         raise LeaseLost(msg)
-    if fence is None and row.leased:
+    if fence is None and row.leased and not beside:
         msg = (
             f"thread {name!r} is leased to {row.lease_holder!r} for another "
             f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s"

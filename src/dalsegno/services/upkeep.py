@@ -120,7 +120,8 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     copy.events, copy.wiped, copy.pool, copy.lanes = origin.events, origin.wiped, origin.pool, origin.lanes
     copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
     # What workers found out about a run is its own; a copy of a parked one has steps to run.
-    copy.stands = origin.stands if origin.stands <= Standing.ASKED else Standing.OPEN
+    asked = origin.stands in (Standing.ASKED, Standing.ANSWERED)
+    copy.stands = Standing.ASKED if asked else Standing.OPEN if origin.stands > Standing.ASKED else origin.stands
     yield save_thread(copy)
 
 
@@ -280,6 +281,8 @@ def _stand_anew(row: ThreadRow) -> Op[None]:
     """Note where the run stands when its head went; the one before it has steps to run, as far as can be told here."""
     head = yield from _root_head(row)
     yield tuple(taken_over(row, None))
+    if row.stands == Standing.ANSWERED:
+        yield Step("wipe_runs", row.key)
     row.stands = Standing.CLOSED
     if head is not None:
         rows = yield Step("writes_of", {**row.key, "ckpts": json_text([head])})
