@@ -82,7 +82,7 @@ def build(ds: Dalsegno, post: Post, mind: Mind, thread_id: str) -> CompiledState
     """The agent of a thread. Run it with `durability="sync"`: a request is made of what is stored."""
     tools, actions = tools_of(ds, post, thread_id)
 
-    def assistant(_state: MessagesState) -> dict[str, Any]:
+    def assistant(state: MessagesState) -> dict[str, Any]:  # noqa: ARG001 - what is stored is what counts
         request = ds.handover.pack(thread_id, BUDGET, RULES)
         return {"messages": [mind.answer(request.messages, tools)]}
 
