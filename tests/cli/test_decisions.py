@@ -137,6 +137,14 @@ def test_a_result_that_is_none_changes_nothing(shop, run, words, says):
     assert run("actions", "show", unknown(run), "--json").json["state"] == "unknown"
 
 
+def test_a_live_lease_does_not_hold_a_decision_up(shop, run, url):
+    with dalsegno.connect(url) as ds:
+        ds.runs.lease("order", timedelta(seconds=60))
+    answer = run("actions", "resolve", unknown(run), "succeeded", "--by", "mara", "--why", "asked them", "--json")
+    assert (answer.code, answer.json["state"], answer.json["error"]) == (0, "succeeded", None)
+    assert "thread order goes on with this answer when its lease has ended" in answer.err
+
+
 def test_a_decision_that_no_run_waits_for_says_which_call_goes_on(run, url):
     with dalsegno.connect(url) as ds:
         mail = ds.action(kind="update", approve=True, name="mail")(lambda to: to)

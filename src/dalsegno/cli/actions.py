@@ -164,10 +164,11 @@ def _next(frame: Frame, ds: dalsegno.Dalsegno, action: Action) -> None:
     """Say how it goes on after a decision."""
     thread = action.thread_id
     run = ds.runs.get(thread)
-    if run.status is RunStatus.ORPHANED:
+    if run.status is RunStatus.ORPHANED or (run.status is RunStatus.RUNNING and run.note is not None):
+        when = " when its lease has ended" if run.status is RunStatus.RUNNING else ""
         worker = frame.proposal("worker", "MODULE:GRAPH")
         frame.out.note(
-            f"thread {thread} goes on with this answer: a running worker does it, or {worker}, or in a program "
+            f"thread {thread} goes on with this answer{when}: a running worker does it, or {worker}, or in a program "
             f"dalsegno.resume(graph, {thread!r})"
         )
     elif run.status is RunStatus.PARKED:

@@ -368,7 +368,7 @@ def decide(
         }
     else:
         row.result = result if result is not None or move is not Move.FIND_SUCCEEDED else [None]
-        row.error = why
+        row.error = why if move is Move.FIND_FAILED else None  # what else is said is in the journal and the audit
     if move is Move.REJECT:
         row.approval, row.error = None, f"rejected by {by}" + (f": {why}" if why else "")
         row.ended_at = thread.now
