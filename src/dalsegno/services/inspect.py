@@ -427,8 +427,10 @@ class _Check:
         stands = self.row.stands
         if stands not in {*Standing}:
             self.find("kind", "run", "a known standing", stands)
-        elif stands in (Standing.RETRY, Standing.PARKED, Standing.ANSWERED) and not rows:
-            self.find("dangling", "run", f"what is known of it, since it is {Standing(stands).name.lower()}", "nothing")
+        elif stands == Standing.ANSWERED and not rows:
+            self.find("dangling", "run", "what was answered, since it is answered", "nothing")
+        elif stands in (Standing.RETRY, Standing.PARKED) and not rows:
+            self.find("dangling", "run", f"how it failed, since it is {Standing(stands).name.lower()}", "nothing")
         elif stands in (Standing.RETRY, Standing.ANSWERED) and rows[0][-1] is None:
             self.find("dangling", "run", "when the next attempt is due", "nothing")
 
