@@ -25,7 +25,7 @@ from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_
 from dalsegno.core.split import Split
 from dalsegno.core.standing import Standing
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message, stirred
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
@@ -193,6 +193,7 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     is_head = head is None or ckpt >= head
     if is_head and request.waits is not None:
         row.stands = yield from _standing(row, own, waits=request.waits)
+    due = is_due(row, before, lambda: stirred(events, arrived))
     yield (
         *over,
         *moves,
@@ -201,11 +202,11 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
+        *begin(due=due),
     )
+    yield from follow(row, branch, request.deciders, due=due)
     if own is not None and own.is_stored:
         yield from sweep(row)
-    if events:
-        yield from follow(row, branch, request.deciders, before=before, stirred=stirred(events, arrived))
     return PutDone(row.thread, ckpt, state)
 
 

@@ -1224,3 +1224,12 @@ LEFT JOIN LATERAL (
   WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
 ) c ON true
 ORDER BY e.seq;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
