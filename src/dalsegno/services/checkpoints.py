@@ -218,10 +218,10 @@ def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) 
 
 
 def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
-    """Where the run stands at its new head; a question may have been written before its checkpoint."""
+    """Where the run stands at its new head; its writes, a question among them, may have come before it."""
     if not waits:
         return Standing.CLOSED
-    if own is None or row.stands != Standing.ASKED:
+    if own is None or (own.is_stored and row.stands != Standing.ASKED):
         return Standing.OPEN
     rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
     asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
