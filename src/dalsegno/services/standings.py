@@ -37,8 +37,7 @@ def taken_over(row: ThreadRow, fence: int | None) -> Iterator[Step]:
 
 
 def asks_still(writes: Mapping[str, Collection[int]]) -> bool:
-    """Whether a question waits among the writes of a head, as slots by task; one that was answered and not asked again
-    does not."""
+    """Whether a question waits among a head's writes (slots by task): one that has no answer, or was asked again."""
     answered = ANSWER in writes.get(NOBODYS, ())
     return any(QUESTION in slots and (not answered or ANSWER in slots) for slots in writes.values())
 
