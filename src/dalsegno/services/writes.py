@@ -25,7 +25,7 @@ from dalsegno.services.placing import ROOT, announced_number, namespace
 from dalsegno.services.questions import EARLY, standing_of
 from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import after_writes, asks, taken_over
+from dalsegno.services.standings import QUESTION, after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
@@ -101,9 +101,9 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     over = tuple(taken_over(row, request.fence))
     stood = row.stands
-    if ns == ROOT and (head is None or ckpt >= head):
+    if ns == ROOT and ckpt == head:
         row.stands = after_writes(row.stands, request.task, fresh)
-        if row.stands == Standing.ANSWERED or asks(fresh):
+        if row.stands == Standing.ANSWERED or QUESTION in fresh:
             rest = yield Step("writes_of", {**row.key, "ckpts": json_text([ckpt])})
             own = {slot: tree for slot, (_, tree) in merged.items()}
             row.stands = yield from standing_of(row, [own, *_slots(rest, without=key["task"])])
