@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from dalsegno.contracts import Op, Store
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Request, pack
 from dalsegno.core.journal import Event, Kind
+from dalsegno.core.quoting import event_number
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text
@@ -30,7 +30,6 @@ __all__ = ["Handover"]
 
 _RECENT = 60
 """So many of the newest events are looked at for messages."""
-_COORDINATE = re.compile(r"#?\s?([0-9]{1,9})\b")
 
 
 class Handover(Face):
@@ -223,12 +222,12 @@ class Handover(Face):
         Raises:
             ThreadNotFound: no such thread, or another user's.
         """
-        wanted = tuple(map(_number, numbers))
+        wanted = tuple(map(event_number, numbers))
         return self._run(lambda scope: handover.quotes(scope, thread_name(thread_id), wanted, text_of_value))
 
     async def aquotes(self, thread_id: str, numbers: Sequence[int | str]) -> list[Event]:
         """Async face of `quotes`."""
-        wanted = tuple(map(_number, numbers))
+        wanted = tuple(map(event_number, numbers))
         return await self._arun(lambda scope: handover.quotes(scope, thread_name(thread_id), wanted, text_of_value))
 
     def tools(self, thread_id: str) -> list[BaseTool]:
@@ -278,24 +277,14 @@ def _said(kind: Kind, by: str, text: str, evidence: Sequence[int | str], *, owne
         raise Misuse(f"text is blank; say what is {'decided' if kind is Kind.DECISION else 'to be done'}.")
     if isinstance(evidence, str):
         raise Misuse(f"evidence={evidence!r} is one text; give a list of numbers or coordinates, such as ['#12 user'].")
-    return Said(kind=kind, author=by, text=text, evidence=tuple(map(_number, evidence)), owner=owner, due=due)
+    return Said(kind=kind, author=by, text=text, evidence=tuple(map(event_number, evidence)), owner=owner, due=due)
 
 
 def _ended(what: int | str, by: str) -> Said:
     a_text("by", by)
     if isinstance(what, str) and not what.lstrip().startswith("#"):
         return _said(Kind.DONE, by, what, ())
-    return Said(kind=Kind.DONE, author=by, text="", closes=_number(what))
-
-
-def _number(given: Any) -> int:
-    """The number of an event, or of a coordinate."""
-    if type(given) is int and given > 0:
-        return given
-    found = _COORDINATE.match(given.strip()) if isinstance(given, str) else None
-    if found is None or not int(found[1]):
-        raise Misuse(f"{given!r} names no event; give its number, such as 12, or its coordinate, such as '#12 user'.")
-    return int(found[1])
+    return Said(kind=Kind.DONE, author=by, text="", closes=event_number(what))
 
 
 def _rules(rules: Any) -> tuple[str, ...]:
