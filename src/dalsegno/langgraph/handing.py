@@ -23,6 +23,7 @@ from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Recent, Request
 from dalsegno.core.card.rendering import render
 from dalsegno.core.cuts import Turn
+from dalsegno.core.histories import is_carrying
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.pieces import fenced
 from dalsegno.core.tokens import Count
@@ -58,6 +59,9 @@ def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = 
         turn = turn_of_event(event, count)
         if id_ is not None and id_ in deleted:
             found.append(Recent(turn=turn, note=_GONE, barred=True))
+            continue
+        if event.kind is Kind.NOTE:
+            found.append(Recent(turn=turn))
             continue
         if not isinstance(event.payload, BaseMessage) or event.payload.type == "remove":
             found.append(_spoken(event, turn, count))
@@ -113,12 +117,49 @@ def _without_open_calls(found: Sequence[Recent]) -> list[Recent]:
 
 
 def in_messages(request: Request) -> Request:
-    """The same request with instructions as `SystemMessage`."""
-    messages: list[Any] = [
-        SystemMessage(content=str(message["content"])) if isinstance(message, dict) else message
-        for message in request.messages
-    ]
+    """The same request with instructions as `SystemMessage`, and without what messages carry of other frameworks.
+
+    Other frameworks have an item for each call of a model's answer; here they are one message again, which is what
+    providers take.
+    """
+    messages: list[Any] = []
+    goes_on = False
+    for message in request.messages:
+        if isinstance(message, dict):
+            messages.append(SystemMessage(content=str(message["content"])))
+            goes_on = False
+        elif (plain := _without_item(message)) is message:
+            messages.append(message)
+            goes_on = False
+        elif goes_on and isinstance(plain, AIMessage):
+            messages[-1] = _together(messages[-1], plain)
+        else:
+            messages.append(plain)
+            goes_on = isinstance(plain, AIMessage)
     return replace(request, messages=tuple(messages))
+
+
+def _without_item(message: BaseMessage) -> BaseMessage:
+    if not is_carrying(message.response_metadata):
+        return message
+    return message.model_copy(update={"response_metadata": {}})
+
+
+def _together(first: AIMessage, second: AIMessage) -> AIMessage:
+    texts = [text for text in (first.content, second.content) if text]
+    plain = all(isinstance(text, str) for text in texts)
+    blocks = [
+        {"type": "text", "text": block} if isinstance(block, str) else block
+        for text in texts
+        for block in ([text] if isinstance(text, str) else text)
+    ]
+    return first.model_copy(
+        update={
+            "content": "\n".join(map(str, texts)) if plain else blocks,
+            "tool_calls": [*first.tool_calls, *second.tool_calls],
+            "invalid_tool_calls": [*first.invalid_tool_calls, *second.invalid_tool_calls],
+        }
+    )
 
 
 # --- the card in an agent's calls ---------------------------------------------------------------------

@@ -19,7 +19,7 @@ import orjson
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.card.listening import DECIDERS, stirs
-from dalsegno.core.items import POOL, Plan, lift, put_back
+from dalsegno.core.items import POOL, Place, Plan, lift, put_back
 from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, spans_contain, text_of_tree
 from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
@@ -54,6 +54,8 @@ class NewEvent:
         tree: encoded payload.
         text: what search finds it by.
         at: microseconds since 1970, or None for now.
+        message_id: id of the message it is of, where later events are to find it by that.
+        place: item that is the payload, where there is one already; `tree` is then not looked at.
     """
 
     kind: Kind
@@ -61,6 +63,8 @@ class NewEvent:
     tree: Any
     text: str
     at: int | None = None
+    message_id: str | None = None
+    place: Place | None = None
 
 
 @sound
@@ -110,8 +114,8 @@ def quoted(
     """What became of the messages of some events of the head's lineage.
 
     Returns:
-        For each event of a message with an id: the number of the event in which the message came first, and the one that
-        edited or deleted it last, where that came later.
+        For each event of a message with an id: the number of the event in which the message came first, and
+        the one that edited or deleted it last, where that came later.
     """
     row = yield from find_thread(scope, name)
     spans = yield from _lineage(row, None)
@@ -181,7 +185,7 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
     """Write events of any kind to a thread that is locked, and its counters; returns their numbers."""
     branch, ckpt = yield from _head(row)
     plan = Plan()
-    lifted = [lift(event.tree, plan) for event in events]
+    lifted = [None if event.place else lift(event.tree, plan) for event in events]
     pool = yield from find_pool(row, plan)
     split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True)
     params = []
@@ -189,6 +193,7 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
     for event, tree in zip(events, lifted, strict=True):
         row.events += 1
         numbers.append(row.events)
+        lane, pos = event.place or (POOL, split.add_pool(split.body_of(tree)))
         params.append(
             {
                 **row.key,
@@ -198,9 +203,9 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
                 "at": row.now if event.at is None else event.at,
                 "branch": branch,
                 "ckpt": ckpt,
-                "mark": None,
-                "lane": POOL,
-                "pos": split.add_pool(split.body_of(tree)),
+                "mark": None if event.message_id is None else mark_of(event.message_id),
+                "lane": lane,
+                "pos": pos,
                 "terms": signature(event.text),
             }
         )
