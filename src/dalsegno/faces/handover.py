@@ -13,12 +13,12 @@ from dalsegno.core.card.packing import Request, pack
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.quoting import event_number
 from dalsegno.core.tokens import Count, estimate
-from dalsegno.errors import Misuse
+from dalsegno.errors import Misuse, ThreadNotFound
 from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.face import Face
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease
-from dalsegno.langgraph.handing import in_messages, recent_of
+from dalsegno.langgraph.handing import in_messages, recent_of, shown_card
 from dalsegno.langgraph.said import text_of_value
 from dalsegno.langgraph.searching import history_tools
 from dalsegno.services import handover
@@ -99,6 +99,40 @@ class Handover(Face):
         _check(budget_tokens, count)
         found = await self._arun(lambda scope: self._material(scope, thread_id))
         return _packed(found, budget_tokens, given, count)
+
+    def instructions(
+        self, thread_id: str, before: str = "", *, budget_tokens: int = 1200, count: Count = estimate
+    ) -> str:
+        """The card as text for an agent's instructions, fenced; nothing where there is nothing to tell.
+
+        Args:
+            thread_id: the thread; one that is not there yet, or is another user's, has nothing to tell.
+            before: instructions that stand before it.
+            budget_tokens: what the card may cost.
+            count: tokens of a text.
+
+        Raises:
+            Damaged: the journal has a gap.
+        """
+        _check(budget_tokens, count)
+        a_text("before", before)
+        try:
+            card = self.card(thread_id)
+        except ThreadNotFound:
+            return before
+        return _instructed(before, card, budget_tokens, count)
+
+    async def ainstructions(
+        self, thread_id: str, before: str = "", *, budget_tokens: int = 1200, count: Count = estimate
+    ) -> str:
+        """Async face of `instructions`."""
+        _check(budget_tokens, count)
+        a_text("before", before)
+        try:
+            card = await self.acard(thread_id)
+        except ThreadNotFound:
+            return before
+        return _instructed(before, card, budget_tokens, count)
 
     def decide(
         self,
@@ -254,6 +288,10 @@ class Handover(Face):
         return await self._arun(
             lambda scope: handover.say(scope, name, said, self._deciders, fence=token), write=True, key=name
         )
+
+
+def _instructed(before: str, card: Card, budget_tokens: int, count: Count) -> str:
+    return "\n\n".join(filter(None, (before, shown_card(card, budget_tokens, count))))
 
 
 def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request:

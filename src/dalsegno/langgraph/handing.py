@@ -26,13 +26,13 @@ from dalsegno.core.cuts import Turn
 from dalsegno.core.histories import is_carrying
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.pieces import fenced
-from dalsegno.core.tokens import Count
+from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import DalsegnoError, ThreadNotFound
 from dalsegno.langgraph.originals import thread_of
 from dalsegno.langgraph.searching import ReadsHistory
 from dalsegno.langgraph.turns import turn_of, turn_of_event
 
-__all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of"]
+__all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of", "shown_card"]
 
 _log = logging.getLogger("dalsegno.handover")
 
@@ -208,20 +208,21 @@ class ShownCard:
     def text(self) -> str:
         """The card as it stands now."""
         try:
-            return _shown(self._ds.handover.card(current_thread()))
+            return shown_card(self._ds.handover.card(current_thread()))
         except DalsegnoError as error:
             return _unshown(error)
 
     async def atext(self) -> str:
         """Async face of `text`."""
         try:
-            return _shown(await self._ds.handover.acard(current_thread()))
+            return shown_card(await self._ds.handover.acard(current_thread()))
         except DalsegnoError as error:
             return _unshown(error)
 
 
-def _shown(card: Card) -> str:
-    return fenced(render(card, _CARD_TOKENS).text) if any(True for _ in card.entries) else ""
+def shown_card(card: Card, budget_tokens: int = _CARD_TOKENS, count: Count = estimate) -> str:
+    """A card as text for instructions, fenced; "" of an empty one."""
+    return fenced(render(card, budget_tokens, count).text) if any(True for _ in card.entries) else ""
 
 
 def _unshown(error: DalsegnoError) -> str:
