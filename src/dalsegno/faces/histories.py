@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from dalsegno.services.histories import Part
 from dalsegno.services.ids import thread_name
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["Histories", "Share"]
+__all__ = ["Histories", "Share", "calling"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,27 @@ class Share:
     message: BaseMessage
     value: Any
     note: bool = False
+
+
+def calling(name: str, arguments: Any, call_id: str) -> dict[str, list[dict[str, Any]]]:
+    """A call of a tool as fields of an `AIMessage`.
+
+    Args:
+        name: the tool.
+        arguments: a mapping, or JSON as the model wrote it; what is neither is an invalid call, told as it is.
+        call_id: by which the result names it.
+    """
+    given = arguments
+    if isinstance(given, str):
+        try:
+            given = json.loads(given) if given.strip() else {}
+        except (ValueError, RecursionError):
+            given = None
+    if isinstance(given, Mapping):
+        call = {"name": name, "args": dict(given), "id": call_id, "type": "tool_call"}
+        return {"tool_calls": [call], "invalid_tool_calls": []}
+    wrong = {"name": name, "args": str(arguments), "id": call_id, "error": None, "type": "invalid_tool_call"}
+    return {"tool_calls": [], "invalid_tool_calls": [wrong]}
 
 
 class Histories(Face):

@@ -11,14 +11,13 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from dalsegno.errors import Misuse
-from dalsegno.faces.histories import Share
+from dalsegno.faces.histories import Share, calling
 
 __all__ = ["shares_of"]
 
@@ -76,15 +75,8 @@ def _call(item: Mapping[str, Any], call_id: str) -> AIMessage:
     given = item.get("arguments", item.get("input"))
     if not isinstance(given, str):
         given = {key: value for key, value in item.items() if key not in _UNTOLD | {"name"}}
-        return AIMessage(content="", tool_calls=[{"name": _name(item), "args": given, "id": call_id}])
-    try:
-        arguments = json.loads(given)
-    except (ValueError, RecursionError):
-        arguments = None
-    if isinstance(arguments, dict):
-        return AIMessage(content="", tool_calls=[{"name": _name(item), "args": arguments, "id": call_id}])
-    invalid = {"name": _name(item), "args": given, "id": call_id, "error": None}
-    return AIMessage(content="", invalid_tool_calls=[{**invalid, "type": "invalid_tool_call"}])
+    fields: dict[str, Any] = calling(_name(item), given, call_id)
+    return AIMessage(content="", **fields)
 
 
 def _content(raw: Any) -> str | list[str | dict[Any, Any]]:
