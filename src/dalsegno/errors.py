@@ -266,9 +266,9 @@ class HistoryMoved(Conflict):
 
     def __init__(self, thread_id: str, *, stored: int, given: int, same: int) -> None:
         super().__init__(
-            f"thread {thread_id!r} has {stored} messages by now, and the {given} to be saved have only the first {same} "
-            "of them in common; nothing was written. Another run saved first, or the list was shortened: append what "
-            "is new, load and run again, or say that the stored ones go (replace=True)."
+            f"thread {thread_id!r} has {stored} messages by now, and the {given} to be saved have only the first "
+            f"{same} of them; nothing was written. Another run saved first, or the list was shortened: append what is "
+            "new, load and run again, or say that the stored ones go (replace=True)."
         )
         self.thread_id = thread_id
         self.stored = stored

@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* An optional package is imported by the module that is made for it and by no other; without it, the error names the extra
-  that brings it.
+* An optional package is imported by the module that is made for it and by no other; without it, the error names the
+  extra that brings it.
 """
 
 from __future__ import annotations

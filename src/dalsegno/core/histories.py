@@ -53,9 +53,10 @@ def carried_by(tree: Json) -> Carried | None:
     """What the tree of a message carries, if it does."""
     metadata = tree.get("response_metadata") if isinstance(tree, dict) and "$m" in tree else None
     found = metadata.get(_KEY) if isinstance(metadata, dict) else None
-    if not isinstance(found, dict) or not isinstance(found.get("keeper"), str):
+    keeper = found.get("keeper") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(keeper, str):
         return None
     for key, begins in (("item", True), ("part", False)):
         if key in found:
-            return Carried(found["keeper"], begins, found[key])
+            return Carried(keeper, begins, found[key])
     return None

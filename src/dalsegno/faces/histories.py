@@ -89,9 +89,7 @@ class Histories(Face):
         """Async face of `items`."""
         return await self._arun(lambda scope: self._items(scope, thread_id, keeper, limit))
 
-    def add(
-        self, thread_id: str, keeper: str, items: Sequence[Sequence[Share]], *, lease: Lease | None = None
-    ) -> None:
+    def add(self, thread_id: str, keeper: str, items: Sequence[Sequence[Share]], *, lease: Lease | None = None) -> None:
         """Put items at the end, all or none; durable on return.
 
         Args:
@@ -199,9 +197,7 @@ class Histories(Face):
     def _add(
         self, scope: Scope, thread_id: str, keeper: str, parts: Sequence[Sequence[Part]], lease: Lease | None
     ) -> Op[None]:
-        return histories.add(
-            scope, thread_name(thread_id), keeper, parts, fence=_token(lease), deciders=self._deciders
-        )
+        return histories.add(scope, thread_name(thread_id), keeper, parts, fence=_token(lease), deciders=self._deciders)
 
     def _save(
         self,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+
 from dalsegno.contracts import Op, Store
 from dalsegno.core import codec
 from dalsegno.core.card.listening import DECIDERS
@@ -15,7 +17,7 @@ from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text, an_aware_time
 from dalsegno.faces.face import Face
 from dalsegno.faces.runs import Lease
-from dalsegno.langgraph.said import text_of_value
+from dalsegno.langgraph.said import text_of_value, without_item
 from dalsegno.services import journal
 from dalsegno.services.frames import to_micros
 from dalsegno.services.ids import thread_name
@@ -181,6 +183,8 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
         raise Misuse(msg) from None
     an_aware_time("at", at)
     a_text("author", author)
+    if isinstance(payload, BaseMessage):
+        payload = without_item(payload)  # a copy of a framework's message is no item of this thread's list
     micros = None if at is None else to_micros(at)
     return journal.NewEvent(
         kind=known,

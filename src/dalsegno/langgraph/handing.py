@@ -23,12 +23,12 @@ from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Recent, Request
 from dalsegno.core.card.rendering import render
 from dalsegno.core.cuts import Turn
-from dalsegno.core.histories import is_carrying
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.pieces import fenced
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import DalsegnoError, ThreadNotFound
 from dalsegno.langgraph.originals import thread_of
+from dalsegno.langgraph.said import without_item
 from dalsegno.langgraph.searching import ReadsHistory
 from dalsegno.langgraph.turns import turn_of, turn_of_event
 
@@ -128,7 +128,7 @@ def in_messages(request: Request) -> Request:
         if isinstance(message, dict):
             messages.append(SystemMessage(content=str(message["content"])))
             goes_on = False
-        elif (plain := _without_item(message)) is message:
+        elif (plain := without_item(message)) is message:
             messages.append(message)
             goes_on = False
         elif goes_on and isinstance(plain, AIMessage):
@@ -137,12 +137,6 @@ def in_messages(request: Request) -> Request:
             messages.append(plain)
             goes_on = isinstance(plain, AIMessage)
     return replace(request, messages=tuple(messages))
-
-
-def _without_item(message: BaseMessage) -> BaseMessage:
-    if not is_carrying(message.response_metadata):
-        return message
-    return message.model_copy(update={"response_metadata": {}})
 
 
 def _together(first: AIMessage, second: AIMessage) -> AIMessage:

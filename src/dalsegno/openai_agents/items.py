@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* An item is one event. What it is to the SDK travels with it unread; what is made of it here is for people, search, card
-  and other models. So no shape of item is an error, and kinds that do not exist yet are kept like any other.
+* An item is one event. What it is to the SDK travels with it unread; what is made of it here is for people, search,
+  card and other models. So no shape of item is an error, and kinds that do not exist yet are kept like any other.
 * Messages are messages, a call that the program answers is a call, its answer the tool's. Everything else (reasoning,
   the provider's own tools, references) is a note.
 * Roles other than the provider's decide nothing: an item of an unknown role is a note.

@@ -4,9 +4,9 @@ Rules of this module:
 
 * It is the SDK's `Session` protocol to the letter: items come back as they were given, key by key.
 * What is popped or cleared is out of the session and stays in the journal, marked as removed.
-* A change that was begun is waited for, also by a call that is cancelled: afterwards it is known to have happened or not.
-* Any number of sessions, in any number of processes, may stand on one thread; a thread whose messages a graph or another
-  framework keeps is refused.
+* A change that was begun is waited for, also by a call that is cancelled: afterwards it has happened, or it has not.
+* Any number of sessions, in any number of processes, may stand on one thread. A thread whose messages a graph or
+  another framework keeps is refused.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Rules of this module:
 
 * A run's messages are saved together, when it has ended: a run that fails, or a process that dies, leaves none of them.
-* Saving takes a list that goes on from what is stored. One that does not, because another run saved first or the list was
-  shortened, is refused; nothing of another run is overwritten without a word.
+* Saving takes a list that goes on from what is stored. One that does not, because another run saved first or the list
+  was shortened, is refused; nothing of another run is overwritten without a word.
 * Saving the same list again changes nothing, so it may be repeated when its outcome is not known.
 """
 
@@ -94,8 +94,9 @@ class History:
         return await self._histories.asave(self.thread_id, KEEPER, shares, replace=replace, lease=self._lease)
 
     def append(self, messages: Sequence[ModelMessage]) -> None:
-        """Add messages at the end, such as `result.new_messages()`, whatever the run was shown; raises what `save` does.
+        """Add messages at the end, such as `result.new_messages()`, whatever the run was shown.
 
+        Raises what `save` raises, but for `HistoryMoved`.
         Two runs at once both leave their messages, each run's together. Repeating it adds them again.
         """
         self._histories.add(self.thread_id, KEEPER, shares_of(messages), lease=self._lease)

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* What is stored is what the framework's own adapter makes of a message, in Python's types, so that bytes, times and tuples
-  stay what they are. It is read once before it is written: what could not be read again is refused now, and what is
-  stored is what will be loaded.
+* What is stored is what the framework's own adapter makes of a message, in Python's types, so that bytes, times and
+  tuples stay what they are. It is read once before it is written: what could not be read again is refused now, and
+  what is stored is what will be loaded.
 * A request is an event for each of its prompts and tool results; further parts of it travel with the event before them.
   A response is one event: its text and its calls.
 * What the framework, and nobody in the conversation, said (feedback about an answer, a summary, a response of thinking
@@ -68,7 +68,8 @@ def messages_of(items: Sequence[Sequence[Any]]) -> list[ModelMessage]:
         return ModelMessagesTypeAdapter.validate_python(whole)
     except ValidationError as error:
         raise StateShapeError(
-            f"this version of Pydantic AI cannot read a stored message: {_first_line(error)}; use the one that wrote it."
+            "messages",
+            f"this Pydantic AI cannot read a stored message ({_first_line(error)}); use the version that wrote it.",
         ) from error
 
 
@@ -77,6 +78,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _shares(message: ModelMessage, value: dict[str, Any]) -> list[Share]:
+    told: BaseMessage
     if isinstance(message, ModelResponse):
         told, note = _answer(message)
         return [Share(message=told, value=value, note=note)]

@@ -67,7 +67,7 @@ class _Stored:
     id: str
     author: str
     place: Place
-    tree: Json
+    tree: dict[str, Any]
 
 
 @sound
@@ -83,7 +83,7 @@ def read(scope: Scope, name: str, keeper: str, limit: int | None) -> Op[list[lis
 
 
 @sound
-def standing_messages(scope: Scope, name: str) -> Op[list[Json] | None]:
+def standing_messages(scope: Scope, name: str) -> Op[list[dict[str, Any]] | None]:
     """The messages of the items that stand, encoded, in order; None where no framework keeps the thread's messages."""
     row = yield from find_thread(scope, name)
     rows = yield Step("history_find", row.key)
@@ -244,7 +244,7 @@ def _standing(row: ThreadRow, count: int) -> Op[list[list[_Stored]]]:
                 id=stored.id,
                 author=stored.author,
                 place=stored.place,
-                tree=put_back(stored.tree, loaded.trees, loaded.blobs),
+                tree=_whole(put_back(stored.tree, loaded.trees, loaded.blobs)),
             )
             for stored in item
         ]
@@ -255,8 +255,8 @@ def _standing(row: ThreadRow, count: int) -> Op[list[list[_Stored]]]:
 def _on_page(rows: Sequence[tuple[Any, ...]], gone: Counter[str]) -> Iterator[_Stored | None]:
     """Of rows, the newest first, those of items that stand; `gone` counts deletions that await their event."""
     for _seq, kind, author, _at, _branch, _ckpt, _id, _frame, body, lane, pos in rows:
-        tree = None if body is None else orjson.loads(body)
-        if carried_by(tree) is None:
+        tree: dict[str, Any] | None = None if body is None else orjson.loads(body)
+        if tree is None or carried_by(tree) is None:
             continue
         id_ = str(tree["id"])
         if kind == Kind.DELETE.code:
@@ -265,6 +265,12 @@ def _on_page(rows: Sequence[tuple[Any, ...]], gone: Counter[str]) -> Iterator[_S
             gone[id_] -= 1
         else:
             yield _Stored(id=id_, author=author, place=(lane, pos), tree=tree)
+
+
+def _whole(tree: Json) -> dict[str, Any]:
+    if not isinstance(tree, dict):
+        raise Damaged("an item of a history", expected="a message", found=type(tree).__name__)
+    return tree
 
 
 def _carried(tree: Json) -> Json:
