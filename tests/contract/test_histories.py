@@ -152,7 +152,9 @@ def test_a_thread_has_one_keeper(ds):
 
 def test_a_pending_write_does_not_come_into_a_kept_thread_either(ds):
     ds.histories.add("t", KEEPER, [said("hello")])
-    config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1f0d0000-0000-6000-8000-000000000000"}}
+    config = {
+        "configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1f0d0000-0000-6000-8000-000000000000"}
+    }
     with pytest.raises(errors.OtherKeeper):
         ds.checkpointer.put_writes(config, [("messages", [])], "task")
     ds.histories.add("t", KEEPER, [said("still mine")])
@@ -207,8 +209,12 @@ def test_two_writers_lose_and_double_nothing(store_url, ds):
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(talk, range(3)))
     found = [item["z"] for (item,) in ds.histories.items("t", KEEPER)]
-    assert sorted(found) == sorted(f"{writer}.{batch}.{at}" for writer in range(3) for batch in range(6) for at in range(3))
-    assert all(found[at : at + 3] == [f"{found[at][:-1]}{place}" for place in range(3)] for at in range(0, len(found), 3))
+    assert sorted(found) == sorted(
+        f"{writer}.{batch}.{at}" for writer in range(3) for batch in range(6) for at in range(3)
+    )
+    assert all(
+        found[at : at + 3] == [f"{found[at][:-1]}{place}" for place in range(3)] for at in range(0, len(found), 3)
+    )
     with ThreadPoolExecutor(3) as pool:
         popped = list(pool.map(lambda at: others[at % len(others)].histories.pop("t", KEEPER), range(12)))
     left = [item["z"] for (item,) in ds.histories.items("t", KEEPER)]
