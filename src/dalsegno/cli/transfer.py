@@ -124,8 +124,7 @@ def _chat(ds: dalsegno.Dalsegno, thread: str) -> list[dict[str, Any]]:
         Missing: the state has no list of messages.
     """
     if (kept := ds.histories.messages(thread)) is not None:
-        chat = convert_to_openai_messages(kept)
-        return chat if isinstance(chat, list) else [chat]
+        return convert_to_openai_messages(kept)
     for tree in ds.threads.tree(thread).values():
         if isinstance(tree, list) and tree and all(isinstance(each, dict) and "$m" in each for each in tree):
             chat = convert_to_openai_messages(codec.decode(tree))
