@@ -122,11 +122,15 @@ def test_words_that_were_changed_since_say_so(ds):
 def test_a_fork_knows_nothing_of_the_changes_of_another_branch(ds):
     graph = chat(ds)
     graph.invoke({"messages": [HumanMessage("the budget is $500", id="m1")]}, CONFIG)
+    graph.update_state(CONFIG, {"messages": [HumanMessage("the budget is $600", id="m1")]})
     before = graph.get_state(CONFIG).config["configurable"]["checkpoint_id"]
     graph.update_state(CONFIG, {"messages": [HumanMessage("the budget is $700", id="m1")]})
-    assert "edited later" in tools_of(ds, "launch")["read_events"].invoke({"first": 1})
+    assert "edited later, see #3" in tools_of(ds, "launch")["read_events"].invoke({"first": 1})
     dalsegno.fork(graph, "launch", before)
-    assert "edited later" not in tools_of(ds, "launch")["read_events"].invoke({"first": 1})
+    told = tools_of(ds, "launch")["read_events"].invoke({"first": 1, "last": 2})
+    assert "edited later, see #2" in told
+    assert "new wording of #1): the budget is $600" in told
+    assert "$700" not in told
 
 
 def test_a_long_answer_is_cut_and_says_so(ds):

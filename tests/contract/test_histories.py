@@ -81,7 +81,9 @@ def test_what_is_taken_out_stays_in_the_journal(ds):
     events = ds.journal.read("t")
     assert [event.kind for event in events].count("delete") == 7
     assert len(events) == 15
-    assert ds.handover.card("t").decisions == ()
+    card = ds.handover.card("t")
+    assert card.decisions == ()
+    assert card.version == 4
     search, _ = ds.handover.tools("t")
     assert "removed at #14" in search.invoke({"text": "plan B"})
     assert ds.threads.check().clean
@@ -89,7 +91,9 @@ def test_what_is_taken_out_stays_in_the_journal(ds):
 
 def test_card_pack_search_and_export_know_the_items(ds):
     ds.histories.add("t", KEEPER, turn())
-    assert [entry.text for entry in ds.handover.card("t").decisions] == ["Let's go with plan B, budget under $500."]
+    card = ds.handover.card("t")
+    assert [entry.text for entry in card.decisions] == ["Let's go with plan B, budget under $500."]
+    assert card.version == 1
     assert [event.coordinate for event in ds.journal.search("t", "found")] == ["#4 search"]
     assert ds.journal.search("t", "zebras")[0].kind == "note"
     request = ds.handover.pack("t")
