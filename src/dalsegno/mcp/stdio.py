@@ -3,8 +3,8 @@
 Rules of this module:
 
 * Standard output carries the protocol and nothing else; what this process logs or prints goes to standard error.
-* The end of standard input and a first SIGTERM or SIGINT are the same: what was asked is answered, the server ends. A
-  second signal ends at once.
+* The end of standard input and a first SIGTERM or SIGINT are the same: the server ends, and a call in progress is
+  answered with an error. A second signal ends at once.
 * Input is read by a thread of its own, so that a signal need not wait for the next line.
 """
 
