@@ -1198,3 +1198,12 @@ DELETE FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
 INSERT INTO ds_histories (tenant, thread, keeper, items)
 SELECT tenant, :to, keeper, items
 FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
