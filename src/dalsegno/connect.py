@@ -22,6 +22,7 @@ from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
+from dalsegno.faces.histories import Histories
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
@@ -256,6 +257,7 @@ class Dalsegno:
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.handover = Handover(store, self.scope, deciders, self.journal)
+        self.histories = Histories(store, self.scope, deciders)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)
         self.context = Contexts(store, self.scope)

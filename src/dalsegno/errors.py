@@ -34,6 +34,7 @@ __all__ = [
     "EmbedderChanged",
     "GraphChanged",
     "HeadMoved",
+    "HistoryMoved",
     "IllegalMove",
     "InputOnResume",
     "InputOverUnfinished",
@@ -49,6 +50,7 @@ __all__ = [
     "NotCanonical",
     "NotOwner",
     "NotSerializable",
+    "OtherKeeper",
     "Refused",
     "SchemaNewer",
     "StateFromFuture",
@@ -251,6 +253,28 @@ class SubgraphShared(HeadMoved):
             "from one task of a run at a time"
         )
         self.args = (f"{self.problem}; {self.step}.",)
+
+
+class HistoryMoved(Conflict):
+    """The message list that is stored is not the beginning of the one to be saved, so saving it would lose messages.
+
+    Attributes:
+        thread_id: the thread.
+        stored: how many items the stored list has.
+        given: how many the other one has.
+        same: how many of them are equal, from the first.
+    """
+
+    def __init__(self, thread_id: str, *, stored: int, given: int, same: int) -> None:
+        super().__init__(
+            f"thread {thread_id!r} has {stored} messages by now, and the {given} to be saved have only the first "
+            f"{same} of them; nothing was written. Another run saved first, or the list was shortened: append what is "
+            "new, load and run again, or say that the stored ones go (replace=True)."
+        )
+        self.thread_id = thread_id
+        self.stored = stored
+        self.given = given
+        self.same = same
 
 
 class LeaseHeld(Conflict):
@@ -486,6 +510,25 @@ class ThreadDeleted(Refused):
 
 class ThreadExists(Refused):
     """The target thread of a copy or import already holds something."""
+
+
+class OtherKeeper(Refused):
+    """A thread's messages are kept by something else: a graph's checkpointer, or another framework's adapter.
+
+    Attributes:
+        thread_id: the thread.
+        keeper: what keeps them.
+        wanted: what wanted to.
+    """
+
+    def __init__(self, thread_id: str, *, keeper: str, wanted: str) -> None:
+        super().__init__(
+            f"the messages of thread {thread_id!r} are kept by {keeper}, and cannot be kept by {wanted} too; nothing "
+            "was written. Use another thread id."
+        )
+        self.thread_id = thread_id
+        self.keeper = keeper
+        self.wanted = wanted
 
 
 class GraphChanged(Refused):

@@ -312,6 +312,9 @@ def test_a_table_that_erasure_does_not_know_is_noticed(url: str):
                 "INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at) "
                 "SELECT tenant, thread, 1, 1, 0, 1 FROM ds_threads"
             )
+            db.execute(
+                "INSERT INTO ds_histories (tenant, thread, items, keeper) SELECT tenant, thread, 0, 'x' FROM ds_threads"
+            )
             db.commit()
 
             def counted() -> dict[str, int]:

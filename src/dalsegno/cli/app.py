@@ -26,6 +26,7 @@ from dalsegno.cli import (
     erase,
     events,
     lint,
+    mcp,
     memory,
     retention,
     runs,
@@ -69,6 +70,7 @@ for room in (
     worker,
     lint,
     doctor,
+    mcp,
 ):
     room.register(app)
 

@@ -29,8 +29,9 @@ from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
+from dalsegno.services.keepers import refuse_graph
 from dalsegno.services.loading import Loaded, json_text, load
-from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.placing import ROOT, Own, Parent, Placement, branch_of, family, judge, namespace, number
 from dalsegno.services.questions import EARLY, standing_of
 from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
@@ -154,12 +155,15 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
 
     Raises:
         HeadMoved: the writer did not continue from the head.
+        OtherKeeper: another framework keeps the thread's messages.
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     place = request.place
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
     before = row.events
     ns, head, head_id = yield from namespace(row, place.ns)
+    if head is None and ns == ROOT:
+        yield from refuse_graph(row)
     named = [body for body in (request.frame.shape, request.graph) if body is not None]
     parent, own, found = yield from family(row, ns, place, list(map(digest_of_form, named)))
     forked = judge(place, row, parent, own, head, head_id)

@@ -23,6 +23,7 @@ from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core import codec
 from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.context.manifest import Manifest
+from dalsegno.core.histories import carried_by
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
 from dalsegno.core.standing import Standing
@@ -211,6 +212,14 @@ def check_remains(scope: Scope) -> Op[list[Finding]]:
     return findings
 
 
+def _counts(kind: int, tree: Any) -> int:
+    """What an event adds to the items that stand in a thread's history."""
+    carried = carried_by(tree)
+    if carried is None or not carried.begins:
+        return 0
+    return -1 if kind == Kind.DELETE.code else 1
+
+
 class _Check:
     def __init__(self, row: ThreadRow) -> None:
         self.row = row
@@ -332,6 +341,7 @@ class _Check:
 
     def events(self) -> Op[None]:
         expected = self.row.wiped + 1
+        standing = 0
         for seq, kind, _author, _at, branch, ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
             self.verdict.events += 1
             self.numbered.add(seq)
@@ -348,6 +358,7 @@ class _Check:
                 self.find("dangling", place, f"item {lane}:{pos}", "nothing")
                 continue
             tree = self.trees[lane, pos]
+            standing += _counts(kind, tree)
             if mark is None:
                 continue
             id_ = codec.decode(tree.get("id")) if isinstance(tree, dict) else None
@@ -356,6 +367,9 @@ class _Check:
                 self.find("digest", place, f"mark {told}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+        for _, counted in (yield Step("history_find", self.row.key)):
+            if counted != standing:
+                self.find("counter", "history", f"{standing} items", counted)
 
     def cards(self) -> Op[None]:
         for branch, cursor, _version, _forgotten, _at, body in (yield Step("cards_all", self.row.key)):

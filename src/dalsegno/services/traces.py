@@ -40,6 +40,7 @@ TRACES: Final = (
     Trace(table="ds_runs", wipe="wipe_runs"),
     Trace(table="ds_summaries", wipe="wipe_summaries"),
     Trace(table="ds_cards", wipe="wipe_cards"),
+    Trace(table="ds_histories", wipe="wipe_histories"),
     Trace(table="ds_manifests", wipe="wipe_manifests"),
     Trace(table="ds_spending", wipe="wipe_spending"),
     Trace(table="ds_items", wipe="wipe_items"),

@@ -112,6 +112,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_events",
             "copy_summaries",
             "copy_cards",
+            "copy_histories",
             "copy_manifests",
             "copy_tags",
             "copy_blob_refs",

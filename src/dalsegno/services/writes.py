@@ -20,6 +20,7 @@ from dalsegno.errors import Damaged
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
+from dalsegno.services.keepers import refuse_graph
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import ROOT, announced_number, namespace
 from dalsegno.services.questions import EARLY, standing_of
@@ -60,10 +61,13 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     """Store a task's pending writes, all or none.
 
     Raises:
+        OtherKeeper: another framework keeps the thread's messages.
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
     ns, head, head_id = yield from namespace(row, request.ns)
+    if head is None and ns == ROOT:
+        yield from refuse_graph(row)
     found = yield Step("checkpoint_branch", {**row.key, "ns": ns, "id": pack_id(request.id)})
     steps: list[Step] = []
     if found:

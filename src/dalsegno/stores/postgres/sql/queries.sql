@@ -584,6 +584,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_histories x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -1006,6 +1007,9 @@ UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(octet_length((body)::text)), 0)
 FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
+SELECT 'ds_histories', count(*), coalesce(sum(octet_length(keeper)), 0)
+FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
 FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s
@@ -1301,6 +1305,22 @@ LEFT JOIN LATERAL (
   ORDER BY x.ckpt LIMIT 1
 ) c ON true
 ORDER BY e.seq;
+
+-- name: history_find
+SELECT keeper, items FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: history_save
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+VALUES (%(tenant)s, %(thread)s, %(keeper)s, %(items)s)
+ON CONFLICT (tenant, thread) DO UPDATE SET items = excluded.items;
+
+-- name: wipe_histories
+DELETE FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_histories
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+SELECT tenant, %(to)s, keeper, items
+FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: part_begin
 SAVEPOINT part;

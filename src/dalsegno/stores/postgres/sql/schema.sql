@@ -461,3 +461,13 @@ ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namesp
   ALTER COLUMN fields SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
 ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
+
+CREATE TABLE ds_histories (
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  items  integer NOT NULL,
+  keeper text    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+);
+
+ALTER TABLE ds_histories ALTER COLUMN keeper SET STATISTICS 0;

@@ -498,6 +498,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_histories x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
@@ -913,6 +914,9 @@ UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)
 FROM ds_cards WHERE tenant = :tenant AND thread = :thread
 UNION ALL
+SELECT 'ds_histories', count(*), coalesce(sum(length(CAST(keeper AS BLOB))), 0)
+FROM ds_histories WHERE tenant = :tenant AND thread = :thread
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
 FROM ds_runs WHERE tenant = :tenant AND thread = :thread
@@ -1178,6 +1182,22 @@ LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane =
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
 ORDER BY e.seq;
+
+-- name: history_find
+SELECT keeper, items FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: history_save
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+VALUES (:tenant, :thread, :keeper, :items)
+ON CONFLICT (tenant, thread) DO UPDATE SET items = excluded.items;
+
+-- name: wipe_histories
+DELETE FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_histories
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+SELECT tenant, :to, keeper, items
+FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
 
 -- name: part_begin
 SAVEPOINT part;

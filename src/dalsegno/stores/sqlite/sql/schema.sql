@@ -432,3 +432,11 @@ CREATE TABLE ds_cards (
   body      TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
+
+CREATE TABLE ds_histories (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  items  INTEGER NOT NULL,
+  keeper TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
