@@ -151,7 +151,7 @@ def _summary(ds: Any, thread: str, words: Words) -> None:
     scope = ds.scope()
 
     def op() -> Any:
-        rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread)})
+        rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread), "owner": None})
         yield Step(
             "summary_add",
             {
@@ -168,7 +168,7 @@ def _unread(scope: Any, thread: str, words: Words) -> Any:
     from dalsegno.contracts import Step
     from dalsegno.services.ids import pack_name
 
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread)})
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread), "owner": None})
     yield Step(
         "write_save",
         {

@@ -18,6 +18,7 @@ from datetime import timedelta
 from dalsegno.contracts import Op, Step
 from dalsegno.core.failures import Failure, backoff, fingerprint
 from dalsegno.core.standing import Standing
+from dalsegno.services.access import admit_all
 from dalsegno.services.ids import unpack_name
 from dalsegno.services.run_rows import RunRow, load_run, save_run
 from dalsegno.services.runs import micros
@@ -54,7 +55,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
     clock = yield Step("now", {})
     now = clock[0][0]
     since = None if idle is None else now - micros(idle)
-    asked = {"tenant": scope.tenant, "owner": scope.user, "now": now, "idle": since}
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "now": now, "idle": since}
     rows = yield Step("runs_due", {**asked, "limit": limit, "reach": limit * _REACH})
     found = []
     for name, thread, stands, fence, until, updated_at, checkpoints in rows:
@@ -72,6 +73,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
         if stands == Standing.RETRY:
             yield Step("thread_stands", {**key, "stands": int(Standing.OPEN)})
         found.append(Taken(thread_id=unpack_name(name), token=fence + 1))
+    yield from admit_all(scope, [each.thread_id for each in found])
     return found
 
 

@@ -68,7 +68,7 @@ def _unlike(table: str, left: Any, right: Any) -> Iterator[str]:
 
 @sound
 def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name), "owner": None})
     if not rows:
         return None
     row = ThreadRow(scope.tenant, name, *rows[0])

@@ -44,6 +44,8 @@ R = TypeVar("R")
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 _AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
+_READ: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE: LiteralString = "BEGIN"
 _CONNECT_SECONDS = 10.0
 _PATIENCE_SECONDS = 60.0
 """How long rewriting waits for those who use what it rewrites."""
@@ -72,6 +74,8 @@ class PostgresStore:
         )
         _check_conninfo(self._conninfo, self._shown, [parts.password or "", options.get("password", "")])
         self._statements = load_statements("dalsegno.stores.postgres")
+        self._confine = load_statements("dalsegno.stores.postgres", "confine.sql")["confine"]
+        self._confined = {"tenant": "", "name": ""}
         self._lock = threading.Lock()
         self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
         self._apools: dict[int, _Loop] = {}
@@ -111,6 +115,10 @@ class PostgresStore:
         outcome = Outcome(factory)
         await self._atransact(loop, [outcome], read=True)
         return cast("R", outcome.get())
+
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Name the tenant that row-level security lets through; see `dalsegno.contracts.Store.confine`."""
+        self._confined = {"tenant": "" if tenant is None else str(tenant), "name": name if tenant is None else ""}
 
     def rewrite(self) -> None:
         """Rewrite every table; see `dalsegno.contracts.Store.rewrite`.
@@ -182,7 +190,9 @@ class PostgresStore:
                 with self._boundary(), self._ready().connection(timeout=_CONNECT_SECONDS) as connection:
                     attempts.stage = Stage.TAKEN
                     step = self._step_with(connection)
-                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                    with connection.pipeline():  # one round trip
+                        connection.execute(_READ if read else _WRITE)
+                        connection.execute(self._confine, self._confined)
                     attempts.stage = Stage.BEGUN
                     for outcome in group:
                         self._one(connection, outcome, step, alone=len(group) == 1)
@@ -229,7 +239,9 @@ class PostgresStore:
                     async with loop.pool.connection(timeout=_CONNECT_SECONDS) as connection:
                         attempts.stage = Stage.TAKEN
                         step = self._astep_with(connection)
-                        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                        async with connection.pipeline():  # one round trip
+                            await connection.execute(_READ if read else _WRITE)
+                            await connection.execute(self._confine, self._confined)
                         attempts.stage = Stage.BEGUN
                         for outcome in group:
                             await self._aone(connection, outcome, step, alone=len(group) == 1)

@@ -233,6 +233,7 @@ CREATE TABLE ds_erasures (
   at           bigint  NOT NULL,
   salt         bytea,
   digest       bytea,
+  owned        bytea,
   closed_until bigint,
   rewritten_at bigint,
   PRIMARY KEY (tenant, thread)
@@ -461,3 +462,18 @@ ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namesp
   ALTER COLUMN fields SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
 ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
+
+CREATE TABLE ds_shares (
+  thread     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  member     text COLLATE "C" NOT NULL,
+  role       text    NOT NULL,
+  granted_by text,
+  PRIMARY KEY (tenant, thread, member)
+);
+
+CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
+
+ALTER TABLE ds_shares ALTER COLUMN member SET STATISTICS 0, ALTER COLUMN role SET STATISTICS 0,
+  ALTER COLUMN granted_by SET STATISTICS 0;
