@@ -126,6 +126,7 @@ def live(ds: Any, thread: str, words: Words) -> None:
     ds.journal.append(thread, "note", words("NoteAuthor"), {"text": words("Note")})
     ds.handover.decide(thread, words("Decision", chinese=True), by=words("Decider"))
     ds.threads.tag(thread, words("Tag"))
+    ds.threads.share(thread, words("Member"))
     with ds.runs.lease(thread, holder=words("Holder")):
         pass
     _summary(ds, thread, words)
