@@ -43,6 +43,12 @@ __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _KEY_BYTES = 16
+_SERVICES = frozenset(
+    "actions budgets checkpointer context erasure handover journal memory retention runs store summaries threads".split()
+)
+"""Names of the services, for the record of what an admin did."""
+_PLAYED = {"play": "perform"}
+"""What is behind `perform` and `action`, and so on record under their name."""
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -278,7 +284,8 @@ class Dalsegno:
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
-        self._services = {id(service): name for name, service in vars(self).items() if not name.startswith("_")}
+        self._services = {id(service): name for name, service in vars(self).items() if name in _SERVICES}
+        self._services[id(self.actions.actor)] = "actions"
 
     def doctor(self, thread_id: str) -> Diagnosis:
         """What is wrong with how a thread is used: `ds.threads.doctor`."""
@@ -297,15 +304,17 @@ class Dalsegno:
     def _act(self) -> str:
         """What is being done, for the record: the innermost public operation that led here, such as `journal.read`."""
         frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - no other way to tell without naming each one twice
+        nearest = ""
         while frame is not None:
-            word = frame.f_code.co_name
-            service = None if word.startswith(("_", "<")) else self._services.get(id(frame.f_locals.get("self")))
-            if service is not None:
-                there = frame.f_locals["self"]
+            word, room = frame.f_code.co_name, frame.f_globals.get("__name__", "")
+            if not word.startswith(("_", "<")) and room.startswith("dalsegno."):
+                there = frame.f_locals.get("self")
                 plain = word[1:] if word.startswith("a") and hasattr(there, word[1:]) else word
-                return f"{service}.{plain}"
+                if id(there) in self._services:
+                    return f"{self._services[id(there)]}.{_PLAYED.get(plain, plain)}"
+                nearest = nearest or f"{room.rpartition('.')[2]}.{plain}"
             frame = frame.f_back
-        return "run"
+        return nearest
 
     def _tenant(self) -> int:
         found = self.store_backend.run(self._find_tenant, write=False)

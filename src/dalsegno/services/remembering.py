@@ -146,7 +146,8 @@ def spoken(
         ThreadNotFound: no such thread, or another user's.
         Misuse: the thread has no such event.
     """
-    row = yield from find_thread(scope, thread_id)
+    # What was said in a thread is its owner's to remember, not that of whoever may read it.
+    row = yield from find_thread(scope, thread_id, Right.DISPOSE)
     rows = yield Step("evidence_events", {**row.key, "seqs": json_text(sorted(set(seqs)))})
     missing = sorted(set(seqs) - {columns[0] for columns in rows})
     if missing:
@@ -267,7 +268,7 @@ def _whose(scope: Scope, claim: Claim, owner: str | None) -> str:
         if claim.shared:
             raise Refused("a user's connection writes no memory for the whole tenant; connect without user for that.")
         _same_user(scope, claim.user)
-        return owner_of(scope.user)
+        return owner_of(owner if scope.admin and owner is not None else scope.user)
     if claim.shared:
         if claim.user is not None:
             raise Misuse("a memory is a user's or the whole tenant's; give user= or scope='tenant', not both.")

@@ -137,7 +137,8 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
     """Delete the checkpoints of some runs, with their writes."""
     if not runs:
         return
-    rows = yield Step("checkpoints_of_runs", {"tenant": scope.tenant, "runs": json_text(list(runs))})
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "runs": json_text(list(runs))}
+    rows = yield Step("checkpoints_of_runs", asked)
     by_thread: dict[str, list[int]] = {}
     for name, ckpt in rows:
         by_thread.setdefault(unpack_name(name), []).append(ckpt)

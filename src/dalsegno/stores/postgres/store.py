@@ -25,8 +25,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 import psycopg
 from psycopg import errors as pg
-from psycopg.sql import SQL, Literal
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.sql import SQL, Literal
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 

@@ -237,6 +237,8 @@ WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;
 SELECT t.name, c.ckpt FROM ds_checkpoints c
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 WHERE c.tenant = %(tenant)s AND c.run IN (SELECT jsonb_array_elements_text(%(runs)s::jsonb))
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY t.name, c.ckpt;
 
 -- name: checkpoints_drop

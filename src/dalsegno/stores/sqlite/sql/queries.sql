@@ -230,6 +230,8 @@ WHERE c.tenant = :tenant AND c.thread = :thread ORDER BY c.ckpt;
 SELECT t.name, c.ckpt FROM ds_checkpoints c
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 WHERE c.tenant = :tenant AND c.run IN (SELECT value FROM json_each(:runs))
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
 ORDER BY t.name, c.ckpt;
 
 -- name: checkpoints_drop
