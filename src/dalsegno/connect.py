@@ -43,10 +43,6 @@ __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _KEY_BYTES = 16
-_SERVICES = frozenset(
-    "actions budgets checkpointer context erasure handover journal memory retention runs store summaries threads".split()
-)
-"""Names of the services, for the record of what an admin did."""
 _PLAYED = {"play": "perform"}
 """What is behind `perform` and `action`, and so on record under their name."""
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -284,7 +280,7 @@ class Dalsegno:
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
-        self._services = {id(service): name for name, service in vars(self).items() if name in _SERVICES}
+        self._services = {id(service): name for name, service in vars(self).items() if name[0] != "_"}
         self._services[id(self.actions.actor)] = "actions"
 
     def doctor(self, thread_id: str) -> Diagnosis:
@@ -310,7 +306,7 @@ class Dalsegno:
             if not word.startswith(("_", "<")) and room.startswith("dalsegno."):
                 there = frame.f_locals.get("self")
                 plain = word[1:] if word.startswith("a") and hasattr(there, word[1:]) else word
-                if id(there) in self._services:
+                if there is not None and id(there) in self._services:
                     return f"{self._services[id(there)]}.{_PLAYED.get(plain, plain)}"
                 nearest = nearest or f"{room.rpartition('.')[2]}.{plain}"
             frame = frame.f_back
