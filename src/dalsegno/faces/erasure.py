@@ -122,10 +122,9 @@ class Erasure(Face):
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
         memories = 0 if dry_run else self._run(lambda scope: forget_user(scope, owner), write=True)
-        if not dry_run:
-            self._run(lambda scope: forget_member(scope, owner), write=True)
+        shares = 0 if dry_run else self._run(lambda scope: forget_member(scope, owner), write=True)
         report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
-        if memories and rewrite and not names:
+        if (memories or shares) and rewrite and not names:
             self._store.rewrite()
         return replace(report, memories=memories)
 
