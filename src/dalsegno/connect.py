@@ -37,6 +37,7 @@ from dalsegno.langgraph.summarizer import summarizer_of
 from dalsegno.services.access import on_record
 from dalsegno.services.compaction import Writing
 from dalsegno.services.recording import Recording
+from dalsegno.services.shares import check_member
 from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
@@ -99,6 +100,8 @@ def connect(
     if user is not None and not _is_text(user):
         msg = "user is blank; name the owner, or leave it out"
         raise Misuse(msg)
+    if user is not None:
+        check_member(user)
     if role not in ("user", "admin"):
         msg = f"role={role!r}: use 'user' or 'admin'"
         raise Misuse(msg)

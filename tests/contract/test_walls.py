@@ -224,9 +224,7 @@ STRAIGHT = {
 @pytest.mark.parametrize("name", sorted(STRAIGHT))
 def test_the_wall_leaves_the_plans_of_a_turn_as_they_are(name, database):
     if not count(database.owner, "SELECT count(*) FROM {} WHERE name = 't7'", "ds_threads"):
-        for statement in BULK:
-            database.owner.execute(statement.format(tenant=database.acme))
-        database.owner.execute("ANALYZE")
+        database.owner.execute(BULK.format(tenant=database.acme))
     given = {"tenant": database.acme, "thread": 100_007, **STRAIGHT[name]}
     statement = load_statements("dalsegno.stores.postgres")[name]
     plan = "\n".join(row[0] for row in database.as_tenant(database.acme).execute(f"EXPLAIN {statement}", given))
@@ -236,17 +234,20 @@ def test_the_wall_leaves_the_plans_of_a_turn_as_they_are(name, database):
 
 
 BULKY = ("ds_threads", "ds_items", "ds_checkpoints", "ds_events", "ds_writes")
-BULK = (
-    "INSERT INTO ds_threads (tenant, thread, name, owner, created_at, updated_at) OVERRIDING SYSTEM VALUE"
-    " SELECT {tenant}, 100000 + n, 't' || n, 'ana', 0, 0 FROM generate_series(1, 3000) n",
-    "INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)"
-    " SELECT {tenant}, 100000 + n, 0, m, decode(lpad(to_hex(m), 4, '0'), 'hex'), '1' FROM generate_series(1, 3000) n, generate_series(1, 4) m",
-    "INSERT INTO ds_checkpoints (tenant, thread, ckpt, ns, id, branch, created_at, state)"
-    " SELECT {tenant}, 100000 + n, m, 0, decode(lpad(to_hex(n * 5 + m), 32, '0'), 'hex'), 0, 0, '[]'"
-    " FROM generate_series(1, 3000) n, generate_series(1, 3) m",
-    "INSERT INTO ds_namespaces (tenant, thread, ns, name, head) SELECT {tenant}, 100000 + n, 0, '', 3 FROM generate_series(1, 3000) n",
-    "INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)"
-    r" SELECT {tenant}, 100000 + n, m, 1, 'u', 0, 0, 1, m, 0, m, '\x0000' FROM generate_series(1, 3000) n, generate_series(1, 3) m",
-    "INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)"
-    r" SELECT {tenant}, 100000 + n, m, '\x01', '', '[]' FROM generate_series(1, 3000) n, generate_series(1, 3) m",
-)
+BULK = r"""
+INSERT INTO ds_threads (tenant, thread, name, owner, created_at, updated_at) OVERRIDING SYSTEM VALUE
+SELECT {tenant}, 100000 + n, 't' || n, 'ana', 0, 0 FROM generate_series(1, 3000) n;
+INSERT INTO ds_items (tenant, thread, lane, pos, digest, body)
+SELECT {tenant}, 100000 + n, 0, m, decode(lpad(to_hex(m), 4, '0'), 'hex'), '1'
+FROM generate_series(1, 3000) n, generate_series(1, 4) m;
+INSERT INTO ds_checkpoints (tenant, thread, ckpt, ns, id, branch, created_at, state)
+SELECT {tenant}, 100000 + n, m, 0, decode(lpad(to_hex(n * 5 + m), 32, '0'), 'hex'), 0, 0, '[]'
+FROM generate_series(1, 3000) n, generate_series(1, 3) m;
+INSERT INTO ds_namespaces (tenant, thread, ns, name, head)
+SELECT {tenant}, 100000 + n, 0, '', 3 FROM generate_series(1, 3000) n;
+INSERT INTO ds_events (tenant, thread, seq, kind, author, at, branch, ckpt, mark, lane, pos, terms)
+SELECT {tenant}, 100000 + n, m, 1, 'u', 0, 0, 1, m, 0, m, '\x0000' FROM generate_series(1, 3000) n, generate_series(1, 3) m;
+INSERT INTO ds_writes (tenant, thread, ckpt, task, path, body)
+SELECT {tenant}, 100000 + n, m, '\x01', '', '[]' FROM generate_series(1, 3000) n, generate_series(1, 3) m;
+ANALYZE;
+"""
