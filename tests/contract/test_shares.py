@@ -436,10 +436,12 @@ def test_search_card_pack_and_tools_are_of_one_thread(two):
             "tools": search.invoke({"text": "launch hall budget option"}) + read.invoke({"first": 1, "last": 50}),
             "state": repr(ds.threads.state(thread)),
             "actions": repr(ds.actions.list(thread)),
+            "doctor": repr((yielded := ds.threads.doctor(thread)).findings),
         }
         for what, text in shown.items():
             others = {"Dubai", "Oslo", "Rome"} - {own}
             assert not [other for other in others if other.casefold() in text.casefold()], (thread, what)
+        assert yielded.actions == (thread == "oslo")
         assert all(own in shown[what] for what in ("search", "card", "pack", "tools", "state")), thread
 
 

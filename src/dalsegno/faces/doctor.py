@@ -355,8 +355,8 @@ def _says_error(tree: Any) -> bool:
 
 def _ledger(scope: Scope, name: str) -> Op[list[ActionFacts]]:
     rows = yield Step(
-        "actions_page",
-        {"tenant": scope.tenant, "owner": scope.user, "thread": pack_name(name), "state": None, "limit": ACTIONS},
+        "actions_of",
+        {"tenant": scope.tenant, "owner": None, "thread": pack_name(name), "state": None, "limit": ACTIONS},
     )
     found = [row_of(columns[1:]) for columns in rows]
     return [
