@@ -1239,3 +1239,12 @@ DELETE FROM ds_shares WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_row
 SELECT body FROM ds_audit WHERE tenant = :tenant AND thread = :thread AND seq = :seq;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
