@@ -103,6 +103,14 @@ class Store(Protocol):
     async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
         """The same as `run`, without blocking the event loop."""
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Say for which tenant every operation from now on is, where the database has a wall of its own between them.
+
+        Args:
+            tenant: its number; None while it is not known.
+            name: its name.
+        """
+
     def rewrite(self) -> None:
         """Write the database's files anew, so that they hold nothing of rows that are gone. Repeating it is fine.
 

@@ -49,6 +49,7 @@ __all__ = [
     "NotADatabase",
     "NotCanonical",
     "NotOwner",
+    "NotPermitted",
     "NotSerializable",
     "OtherKeeper",
     "Refused",
@@ -463,6 +464,26 @@ class ActionResultLost(Refused):
             "plain data, such as the outside system's id"
         )
         self.action_id = action_id
+
+
+class NotPermitted(Refused):
+    """A thread is shared with the user, as less than this takes; nothing was changed.
+
+    Attributes:
+        thread_id: the thread.
+        user: who asked.
+        role: `reader` or `writer`.
+    """
+
+    def __init__(self, thread_id: str, *, user: str, role: str, takes: str) -> None:
+        super().__init__(
+            f"thread {thread_id!r} is shared with {user!r} as {role}; only {takes} may do this. Nothing was changed",
+            step="ask its owner to do it, or for another role (ds.threads.share)",
+            command="ask its owner to do it, or for another role (`dalsegno share`)",
+        )
+        self.thread_id = thread_id
+        self.user = user
+        self.role = role
 
 
 class MemoryRefused(Refused):

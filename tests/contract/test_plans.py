@@ -182,7 +182,7 @@ def long_thread(postgres_server: str, postgres_admin: psycopg.Connection) -> Ite
         db.execute(
             "ALTER TABLE ds_events SET (autovacuum_enabled = off); ALTER TABLE ds_items SET (autovacuum_enabled = off);"
             "ALTER TABLE ds_checkpoints SET (autovacuum_enabled = off); ALTER TABLE ds_writes SET (autovacuum_enabled = off);"
-            f"INSERT INTO ds_threads (tenant, name, created_at, updated_at, events) SELECT 1, 't1', 0, 0, {LONG};"
+            f"INSERT INTO ds_threads (tenant, name, owner, created_at, updated_at, events) SELECT 1, 't1', 'ana', 0, 0, {LONG};"
             f"INSERT INTO ds_namespaces (tenant, thread, ns, name, head) SELECT 1, 1, 0, '', {LONG};"
             "INSERT INTO ds_items (tenant, thread, lane, pos, body) SELECT 1, 1, l, n, '{}'"
             f" FROM generate_series(0, 1) l, generate_series(1, {LONG}) n;"
@@ -202,7 +202,7 @@ def long_thread(postgres_server: str, postgres_admin: psycopg.Connection) -> Ite
 @pytest.mark.parametrize("name", sorted(FEW))
 def test_a_few_rows_of_a_long_thread_are_all_that_is_read_on_postgres(name, generic, long_thread):
     """Also while the planner knows nothing of the tables, and under a plan that was made for any parameters."""
-    asked = {"tenant": 1, "thread": 1, "spans": "[[0, 4611686018427387904]]", **FEW[name]}
+    asked = {"tenant": 1, "thread": 1, "owner": "ana", "spans": "[[0, 4611686018427387904]]", **FEW[name]}
     statement = load_statements("dalsegno.stores.postgres")[name]
     with psycopg.connect(long_thread, autocommit=True, prepare_threshold=None) as db:
         db.execute(f"SET plan_cache_mode = force_{'generic' if generic else 'custom'}_plan")

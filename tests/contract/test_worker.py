@@ -325,7 +325,7 @@ def due(ds: Any) -> None:
         clock = yield Step("now", {})
         rows = yield Step("runs_page", {"tenant": ds.scope().tenant, "owner": None, "after": None, "limit": 100})
         for name, *_ in rows:
-            locked = yield Step("thread_lock", {"tenant": ds.scope().tenant, "name": name})
+            locked = yield Step("thread_lock", {"tenant": ds.scope().tenant, "name": name, "owner": None})
             key = {"tenant": ds.scope().tenant, "thread": locked[0][0]}
             found = yield from load_run(key)
             if found.due is not None:

@@ -20,6 +20,7 @@ from dalsegno.core.extraction import Proposal, Sentence, propose, spoken_sentenc
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.memories import Memory
 from dalsegno.core.memory_gate import Role
+from dalsegno.core.rights import Right
 from dalsegno.errors import MemoryRefused, Misuse
 from dalsegno.faces.arguments import a_count, a_text, an_aware_time
 from dalsegno.faces.face import Face
@@ -32,7 +33,7 @@ from dalsegno.services.ids import thread_name
 from dalsegno.services.memories import Embedded
 from dalsegno.services.memory_rows import text_of_fact
 from dalsegno.services.remembering import Claim, Question
-from dalsegno.services.threads_row import Scope
+from dalsegno.services.threads_row import Scope, find_thread
 
 __all__ = ["Extraction", "Memories", "NotKept"]
 
@@ -471,6 +472,7 @@ def _listed(scope: Scope, limit: int | None) -> Op[builtins.list[Memory]]:
 
 
 def _user_said(scope: Scope, name: str) -> Op[builtins.list[Sentence]]:
+    yield from find_thread(scope, name, Right.DISPOSE)
     events = yield from journal.read(scope, name, text_of_value)
     latest = {event.seq: event for event in events if event.kind in (Kind.MESSAGE, Kind.EDIT)}
     return [

@@ -31,6 +31,7 @@ from dalsegno.core.arguments import ActionScope, Call
 from dalsegno.core.standing import Standing
 from dalsegno.core.tree import Json, canonical, digest
 from dalsegno.errors import ActionInFlight, ActionMoved, ActionNotFound, KeyReused, Misuse
+from dalsegno.services.access import admit_all, admit_one
 from dalsegno.services.action_rows import Action, ActionRow, load_row, new_row, row_of, save_row, update_step, view
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
@@ -422,13 +423,16 @@ def find(scope: Scope, action_id: str) -> Op[Action]:
         raise _not_found(action_id) from None
     if not low or len(prefix) > _KEY_DIGITS:
         raise _not_found(action_id)
-    rows = yield Step("actions_named", {"tenant": scope.tenant, "owner": scope.user, "low": low, "high": high})
+    rows = yield Step("actions_named", {"tenant": scope.tenant, "owner": scope.whose, "low": low, "high": high})
     if not rows:
         raise _not_found(action_id)
     if len(rows) > 1:
         msg = f"several actions begin with {action_id!r}; give more of the id"
         raise Misuse(msg)
-    return view(unpack_name(rows[0][0]), row_of(rows[0][1:]))
+    name = unpack_name(rows[0][0])
+    if scope.user is not None:
+        yield from admit_one(scope, name)
+    return view(name, row_of(rows[0][1:]))
 
 
 @sound
@@ -436,14 +440,17 @@ def page(scope: Scope, *, thread: str | None, state: State | None, limit: int | 
     """Actions of the tenant and user, the oldest first."""
     wanted = {
         "tenant": scope.tenant,
-        "owner": scope.user,
+        "owner": scope.whose,
         "state": None if state is None else str(state),
         "limit": 2**62 if limit is None else limit,
     }
     if thread is None:
         rows = yield Step("actions_page", wanted)
+        yield from admit_all(scope, [unpack_name(columns[0]) for columns in rows])
     else:
-        rows = yield Step("actions_of", {**wanted, "thread": pack_name(thread)})
+        if scope.user is not None and not (yield from admit_one(scope, thread)):
+            return []
+        rows = yield Step("actions_of", {**wanted, "owner": None, "thread": pack_name(thread)})
     return [view(unpack_name(columns[0]), row_of(columns[1:])) for columns in rows]
 
 

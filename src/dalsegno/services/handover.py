@@ -256,7 +256,9 @@ _CLOSED = frozenset({"completed", "done", "cancelled", "canceled"})
 
 def _of_state(row: ThreadRow) -> Op[tuple[tuple[Entry, ...], tuple[Entry, ...]]]:
     """Artifacts from `attachments`, pending from `todos`, of the newest state."""
-    rows = yield Step("checkpoint_head", {"tenant": row.tenant, "name": pack_name(row.name), "ns": pack_name("")})
+    rows = yield Step(
+        "checkpoint_head", {"tenant": row.tenant, "name": pack_name(row.name), "ns": pack_name(""), "owner": None}
+    )
     if not rows:
         return (), ()
     packed, frame, state, shape = rows[0][3], rows[0][11], rows[0][12], rows[0][14]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -26,8 +27,10 @@ from dalsegno.core.context.manifest import Manifest
 from dalsegno.core.histories import carried_by
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
+from dalsegno.core.rights import Right, Role
 from dalsegno.core.standing import Standing
-from dalsegno.errors import Damaged, ThreadNotFound
+from dalsegno.errors import Damaged
+from dalsegno.services.access import absent, admit
 from dalsegno.services.forms import digest_of_form
 from dalsegno.services.frames import from_micros, read_frame, read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
@@ -70,6 +73,7 @@ class Thread:
         deleted: whether only the tombstone is left.
         leased_to: who runs it now, if anyone.
         tags: its tags, sorted.
+        role: as whom this connection sees it: `owner`, `reader`, `writer` or `admin`.
     """
 
     thread_id: str
@@ -81,6 +85,7 @@ class Thread:
     deleted: bool
     leased_to: str | None
     tags: tuple[str, ...] = ()
+    role: Role = Role.OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +119,21 @@ class Verdict:
 
 
 def list_threads(
-    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False, tag: str | None = None
+    scope: Scope,
+    *,
+    after: str | None = None,
+    limit: int | None = None,
+    deleted: bool = False,
+    tag: str | None = None,
+    shared: bool = False,
 ) -> Op[list[Thread]]:
-    """Threads by id, those after `after`; only those with a tag, if one is given."""
+    """Threads by id, those after `after`; only those with a tag, if one is given. `shared`: with those of others."""
     rows = yield Step(
         "threads_page",
         {
             "tenant": scope.tenant,
-            "owner": scope.user,
+            "owner": scope.whose,
+            "shared": shared,
             "after": None if after is None else pack_name(after),
             "limit": 2**62 if limit is None else limit,
             "deleted": deleted,
@@ -129,7 +141,7 @@ def list_threads(
         },
     )
     clock = yield Step("now", {})
-    return [_thread(columns, clock[0][0]) for columns in rows]
+    return [_thread(scope, columns, clock[0][0]) for _, *columns in rows]
 
 
 def get_thread(scope: Scope, name: str) -> Op[Thread]:
@@ -148,12 +160,13 @@ def any_thread(scope: Scope, name: str) -> Op[Thread]:
     Raises:
         ThreadNotFound: there never was such a thread.
     """
-    rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name)})
+    rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
     clock = yield Step("now", {})
-    if not rows or (scope.user is not None and rows[0][1] != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
-    return _thread(rows[0], clock[0][0])
+    if not rows:
+        raise absent(name)
+    thread, *columns = rows[0]
+    yield from admit(scope, name, thread, columns[1], Right.READ)
+    return _thread(scope, columns, clock[0][0])
 
 
 def thread_bytes(scope: Scope, name: str) -> Op[int]:
@@ -163,8 +176,8 @@ def thread_bytes(scope: Scope, name: str) -> Op[int]:
     return int(rows[0][0])
 
 
-def _thread(columns: tuple[Any, ...], now: int) -> Thread:
-    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags = columns
+def _thread(scope: Scope, columns: Sequence[Any], now: int) -> Thread:
+    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags, share = columns
     return Thread(
         thread_id=unpack_name(name),
         owner=owner,
@@ -175,6 +188,7 @@ def _thread(columns: tuple[Any, ...], now: int) -> Thread:
         deleted=deleted_at is not None,
         leased_to=holder if until is not None and until > now else None,
         tags=tuple(sorted(map(unpack_name, orjson.loads(tags)))),
+        role=scope.role(owner, share),
     )
 
 
@@ -198,14 +212,14 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
 
 def check_remains(scope: Scope) -> Op[list[Finding]]:
     """What deleted threads left behind, and very long texts that no thread needs any more; neither should be there."""
-    rows = yield Step("leftovers", {"tenant": scope.tenant, "owner": scope.user})
+    rows = yield Step("leftovers", {"tenant": scope.tenant, "owner": scope.whose})
     findings = [
         Finding(
             thread_id=unpack_name(name), kind="orphan", place="a deleted thread", expected="nothing", found=f"{n} rows"
         )
         for name, n in rows
     ]
-    if scope.user is None:
+    if scope.whose is None:
         for (digest,) in (yield Step("blobs_unused", {"tenant": scope.tenant})):
             place, needed = f"blob {bytes(digest).hex()}", "a thread that needs it"
             findings.append(Finding(thread_id="", kind="orphan", place=place, expected=needed, found="none"))

@@ -20,6 +20,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.failures import Failure, backoff, fingerprint, told_safely
 from dalsegno.core.standing import Standing, status_of
 from dalsegno.errors import Refused
+from dalsegno.services.access import admit_all
 from dalsegno.services.actions import ask_anew
 from dalsegno.services.ids import unpack_name
 from dalsegno.services.run_rows import RunRow, load_run, save_run
@@ -57,7 +58,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
     clock = yield Step("now", {})
     now = clock[0][0]
     since = None if idle is None else now - micros(idle)
-    asked = {"tenant": scope.tenant, "owner": scope.user, "now": now, "idle": since}
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "now": now, "idle": since}
     rows = yield Step("runs_due", {**asked, "limit": limit, "reach": limit * _REACH})
     found = []
     for name, thread, stands, fence, until, updated_at, checkpoints in rows:
@@ -75,6 +76,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
         if stands in (Standing.RETRY, Standing.ANSWERED):
             yield Step("thread_stands", {**key, "stands": int(Standing.OPEN)})
         found.append(Taken(thread_id=unpack_name(name), token=fence + 1))
+    yield from admit_all(scope, [each.thread_id for each in found])
     return found
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.failures import told_safely
+from dalsegno.core.rights import Right
 from dalsegno.core.standing import RunStatus, Standing, status_of
-from dalsegno.errors import ThreadNotFound
+from dalsegno.services.access import absent, admit
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.threads_row import Scope, ThreadRow
@@ -111,11 +112,12 @@ def get_run(scope: Scope, name: str) -> Op[Run]:
         ThreadNotFound: no such thread.
     """
     clock = yield Step("now", {})
-    rows = yield Step("runs_one", {"tenant": scope.tenant, "name": pack_name(name)})
-    if not rows or (scope.user is not None and rows[0][1] != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
-    return _run(rows[0], clock[0][0])
+    rows = yield Step("runs_one", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    if not rows:
+        raise absent(name)
+    thread, *columns = rows[0]
+    yield from admit(scope, name, thread, columns[1], Right.READ)
+    return _run(columns, clock[0][0])
 
 
 def list_runs(scope: Scope, *, status: RunStatus | None, limit: int | None, after: str | None) -> Op[list[Run]]:
@@ -124,7 +126,7 @@ def list_runs(scope: Scope, *, status: RunStatus | None, limit: int | None, afte
     now = clock[0][0]
     page = {
         "tenant": scope.tenant,
-        "owner": scope.user,
+        "owner": scope.whose,
         "after": None if after is None else pack_name(after),
         "limit": 2**62 if limit is None else limit,
     }
@@ -157,7 +159,7 @@ def _reads(status: RunStatus | None, page: dict[str, Any], now: int) -> Sequence
             return [Step("runs_standing", {**timed, "stands": int(Standing.OPEN)})]
 
 
-def _run(columns: tuple[Any, ...], now: int) -> Run:
+def _run(columns: Sequence[Any], now: int) -> Run:
     name, owner, updated_at, stands, holder, until, attempts, error, place, failed_at, parked_at, due = columns
     return Run(
         thread_id=unpack_name(name),

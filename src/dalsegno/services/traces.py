@@ -47,6 +47,7 @@ TRACES: Final = (
     Trace(table="ds_branches", wipe="wipe_branches"),
     Trace(table="ds_namespaces", wipe="wipe_namespaces"),
     Trace(table="ds_tags", wipe="wipe_tags"),
+    Trace(table="ds_shares", wipe="wipe_shares"),
     Trace(table="ds_blob_refs", wipe="wipe_blob_refs"),
 )
 """Tables whose rows belong to one thread and go with it, in the order they go."""

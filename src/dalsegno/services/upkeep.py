@@ -19,8 +19,10 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
+from dalsegno.core.rights import Right
 from dalsegno.core.standing import Standing
 from dalsegno.errors import LeaseHeld, Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.access import admit
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
@@ -28,7 +30,7 @@ from dalsegno.services.loading import json_text
 from dalsegno.services.placing import ROOT
 from dalsegno.services.sound import sound
 from dalsegno.services.standings import asks_still, taken_over
-from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, save_thread
+from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, row_of_thread, save_thread
 from dalsegno.services.traces import drop_blob, wipe
 from dalsegno.services.writes import listed
 
@@ -52,14 +54,14 @@ _COUNTERS = "counters_since_delta_snapshot"
 
 def names(scope: Scope) -> Op[list[str]]:
     """Ids of all threads, those written last first."""
-    rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.user})
+    rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.whose})
     return [unpack_name(name) for (name,) in rows]
 
 
 def delete_thread(scope: Scope, name: str) -> Op[bool]:
     """Delete a thread and leave a tombstone. Returns False when there was nothing to delete."""
     try:
-        row = yield from lock_thread(scope, name, create=False)
+        row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     except (ThreadNotFound, ThreadDeleted):
         return False
     except LeaseHeld as error:
@@ -78,15 +80,16 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
 
 def reopen_thread(scope: Scope, name: str) -> Op[None]:
     """Let the id of a deleted or erased thread be used again; what was deleted stays deleted."""
-    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None and (closed := (yield from erased_until(scope, name))) is not None:
+    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    row = row_of_thread(scope, name, rows)
+    if row is None and (closed := (yield from erased_until(scope, name))) is not None and not closed.foreign:
         yield Step("erasure_release", {"tenant": scope.tenant, "digest": closed.digest})
         return
     erased = (yield Step("erasure_of", row.key)) if row is not None else []
-    if row is None or erased or (scope.user is not None and row.owner != scope.user):
+    if row is None or erased:
         msg = f"no thread {name!r} to reopen; a new id needs no reopening"
         raise ThreadNotFound(msg)
+    yield from admit(scope, name, row.thread, row.owner, Right.DISPOSE)
     yield Step("thread_reopen", {**row.key, "now": row.now})
 
 
@@ -95,7 +98,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     if source == target:
         msg = f"thread {source!r} cannot be copied onto itself; give the copy another id"
         raise Misuse(msg)
-    origin = yield from lock_thread(scope, source, create=False)
+    origin = yield from lock_thread(scope, source, create=False, right=Right.READ)
     copy = yield from lock_thread(scope, target, create=True)
     if copy.checkpoints or copy.events:
         msg = f"thread {target!r} holds something, or did before it was deleted; copy to another id"
@@ -144,13 +147,14 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
     """Delete the checkpoints of some runs, with their writes."""
     if not runs:
         return
-    rows = yield Step("checkpoints_of_runs", {"tenant": scope.tenant, "runs": json_text(list(runs))})
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "runs": json_text(list(runs))}
+    rows = yield Step("checkpoints_of_runs", asked)
     by_thread: dict[str, list[int]] = {}
     for name, ckpt in rows:
         by_thread.setdefault(unpack_name(name), []).append(ckpt)
     for name, ckpts in by_thread.items():
         try:
-            row = yield from lock_thread(scope, name, create=False)
+            row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
         except (ThreadNotFound, ThreadDeleted):
             continue
         table = yield from checkpoint_table(row)
@@ -182,7 +186,7 @@ def prune(scope: Scope, name: str, strategy: str, keep: int = 1) -> Op[int]:
         msg = f"strategy={strategy!r}: use 'keep_latest' or 'delete'"
         raise Misuse(msg)
     try:
-        row = yield from lock_thread(scope, name, create=False)
+        row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     except (ThreadNotFound, ThreadDeleted):
         return 0
     table = yield from checkpoint_table(row)

@@ -153,7 +153,7 @@ def _own_outcome(open_empty: OpenStore) -> None:
 
         def write(number: int) -> object:
             def op() -> Op[int]:
-                yield Step("thread_lock", {"tenant": scope.tenant, "name": f"t{number}"})
+                yield Step("thread_lock", {"tenant": scope.tenant, "name": f"t{number}", "owner": None})
                 yield Step("thread_add", {"tenant": scope.tenant, "name": f"t{number}", "owner": None, "now": 1})
                 if number % 2:
                     raise _Planted(number)
@@ -207,7 +207,7 @@ def _one_snapshot(open_empty: OpenStore) -> None:
         writers: list[threading.Thread] = []
 
         def read() -> Op[tuple[int, int]]:
-            step = Step("thread_find", {"tenant": scope.tenant, "name": "t"})
+            step = Step("thread_find", {"tenant": scope.tenant, "name": "t", "owner": None})
             first = yield step
             writers.append(threading.Thread(target=ds.journal.append, args=("t", "note", "me", "two")))
             writers[-1].start()
@@ -230,7 +230,7 @@ def _result_and_rows(open_empty: OpenStore) -> None:
             add = {"tenant": scope.tenant, "owner": None, "now": 7}
             none = yield (Step("thread_add", {**add, "name": "a"}), Step("thread_add", {**add, "name": "b"}))
             many = yield Step("thread_add", [{**add, "name": name} for name in ("c", "d")])
-            found = yield Step("thread_find", {"tenant": scope.tenant, "name": "d"})
+            found = yield Step("thread_find", {"tenant": scope.tenant, "name": "d", "owner": None})
             return none, many, len(found), isinstance(found[0], tuple)
 
         result = ds.store_backend.run(op, write=True)

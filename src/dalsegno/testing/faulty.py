@@ -28,7 +28,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from dalsegno.connect import Dalsegno
 from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, StepFailed, Store
@@ -108,6 +108,10 @@ class FaultyStore:
         """Run an operation; see `dalsegno.contracts.Store.arun`."""
         with self._around(write=write):
             return await self.store.arun(lambda: self._counted(factory, write=write), write=write, key=key)
+
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Confine the other store to a tenant."""
+        self.store.confine(tenant=tenant, name=name)
 
     def rewrite(self) -> None:
         """Let the other store rewrite its database."""
@@ -190,6 +194,7 @@ def connect_over(
     *,
     tenant: str = "default",
     user: str | None = None,
+    role: Literal["user", "admin"] = "user",
     schema: StateSchema | None = None,
     on_input_over_unfinished: OnInput = "warn",
 ) -> Dalsegno:
@@ -198,4 +203,6 @@ def connect_over(
     Raises:
         Misuse: an argument is wrong.
     """
-    return Dalsegno(store, tenant=tenant, user=user, schema=schema, on_input_over_unfinished=on_input_over_unfinished)
+    return Dalsegno(
+        store, tenant=tenant, user=user, role=role, schema=schema, on_input_over_unfinished=on_input_over_unfinished
+    )

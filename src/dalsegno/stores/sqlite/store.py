@@ -105,6 +105,9 @@ class SqliteStore:
         work = asyncio.ensure_future(asyncio.to_thread(self.run, factory, write=write, key=key))
         return await settled(work) if write else await work
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Nothing: a file has no walls in it."""
+
     def rewrite(self) -> None:
         """Rewrite the file and empty its log; see `dalsegno.contracts.Store.rewrite`.
 

@@ -19,13 +19,17 @@ ON CONFLICT DO NOTHING;
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
-FOR UPDATE;
+FROM ds_threads t WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+FOR UPDATE OF t;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
+FROM ds_threads t WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s));
 
 -- name: thread_save
 UPDATE ds_threads
@@ -46,13 +50,17 @@ UPDATE ds_threads SET fence = %(fence)s, lease_holder = %(holder)s, lease_until 
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: threads_page
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
        (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
-        WHERE g.tenant = t.tenant AND g.thread = t.thread)
+        WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s)
 FROM ds_threads t
-WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(deleted)s OR t.deleted_at IS NULL)
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s
+    OR (%(shared)s AND EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = %(tenant)s AND h.thread = t.thread AND h.member = %(owner)s)))
+  AND (%(deleted)s OR t.deleted_at IS NULL)
   AND (%(after)s::text IS NULL OR t.name > %(after)s)
   AND (%(tag)s::text IS NULL OR EXISTS (
     SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = %(tag)s))
@@ -182,7 +190,10 @@ LEFT JOIN LATERAL (
 ) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
@@ -200,7 +211,10 @@ LEFT JOIN LATERAL (
 ) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL AND c.state IS NOT NULL;
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
@@ -225,7 +239,10 @@ LEFT JOIN LATERAL (
 ) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL
 ORDER BY c.ckpt DESC;
 
 -- name: checkpoints_lineage
@@ -259,6 +276,8 @@ WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;
 SELECT t.name, c.ckpt FROM ds_checkpoints c
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 WHERE c.tenant = %(tenant)s AND c.run IN (SELECT jsonb_array_elements_text(%(runs)s::jsonb))
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY t.name, c.ckpt;
 
 -- name: checkpoints_drop
@@ -459,7 +478,8 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
 WHERE a.tenant = %(tenant)s AND a.key >= %(low)s AND a.key <= %(high)s
-  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY a.key LIMIT 2;
 
 -- name: actions_page
@@ -565,13 +585,16 @@ JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt 
 WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
 
 -- name: thread_one
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
        (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
-        WHERE g.tenant = t.tenant AND g.thread = t.thread)
+        WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s)
 FROM ds_threads t
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s));
 
 -- name: leftovers
 SELECT g.name, g.found FROM (
@@ -589,6 +612,7 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_shares x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
@@ -816,6 +840,8 @@ ON CONFLICT (tenant, memory, thread, seq) DO NOTHING;
 SELECT m.memory, t.name, m.seq, m.author, t.deleted_at FROM ds_evidence m
 JOIN ds_threads t ON t.tenant = m.tenant AND t.thread = m.thread
 WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb))
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY m.memory, t.name, m.seq;
 
 -- name: evidence_of_thread
@@ -941,11 +967,14 @@ UPDATE ds_runs SET due = NULL WHERE tenant = %(tenant)s AND thread = %(thread)s;
 DELETE FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: runs_one
-SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+SELECT t.thread, t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
        r.parked_at, r.due
 FROM ds_threads t
 LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL;
 
 -- name: runs_page
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -1029,7 +1058,10 @@ SELECT 'ds_tags', count(*), coalesce(sum(octet_length((tag)::text)), 0)
 FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
 SELECT 'ds_blob_refs', count(*), coalesce(sum(octet_length(digest)), 0)
-FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_shares', count(*), coalesce(sum(octet_length(member)), 0)
+FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: audit_size
 SELECT count(*), coalesce(sum(octet_length((body)::text)), 0) FROM ds_audit
@@ -1077,8 +1109,8 @@ WHERE tenant = %(tenant)s AND thread = %(thread)s;
 SELECT name FROM ds_threads WHERE tenant = %(tenant)s AND owner = %(owner)s ORDER BY name;
 
 -- name: erasure_add
-INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
-VALUES (%(tenant)s, %(thread)s, %(at)s, %(salt)s, %(digest)s, %(closed_until)s, NULL);
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, owned, closed_until, rewritten_at)
+VALUES (%(tenant)s, %(thread)s, %(at)s, %(salt)s, %(digest)s, %(owned)s, %(closed_until)s, NULL);
 
 -- name: erasure_of
 SELECT at FROM ds_erasures WHERE tenant = %(tenant)s AND thread = %(thread)s;
@@ -1093,13 +1125,13 @@ UPDATE ds_erasures SET rewritten_at = %(at)s WHERE tenant = %(tenant)s AND threa
 SELECT DISTINCT salt FROM ds_erasures WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until > %(now)s;
 
 -- name: erasure_find
-SELECT thread, closed_until FROM ds_erasures WHERE tenant = %(tenant)s AND digest = %(digest)s AND closed_until > %(now)s;
+SELECT thread, closed_until, owned FROM ds_erasures WHERE tenant = %(tenant)s AND digest = %(digest)s AND closed_until > %(now)s;
 
 -- name: erasure_release
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = %(tenant)s AND digest = %(digest)s;
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL WHERE tenant = %(tenant)s AND digest = %(digest)s;
 
 -- name: erasures_forget
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL
 WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until <= %(now)s;
 -- name: runs_finished
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -1321,6 +1353,35 @@ DELETE FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
 INSERT INTO ds_histories (tenant, thread, keeper, items)
 SELECT tenant, %(to)s, keeper, items
 FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: share_find
+SELECT role FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s AND member = %(member)s;
+
+-- name: shares_of
+SELECT member, role, granted_by, at FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY member;
+
+-- name: share_save
+INSERT INTO ds_shares (tenant, thread, member, role, granted_by, at)
+VALUES (%(tenant)s, %(thread)s, %(member)s, %(role)s, %(granted_by)s, %(at)s)
+ON CONFLICT (tenant, thread, member) DO UPDATE SET role = excluded.role, granted_by = excluded.granted_by, at = excluded.at;
+
+-- name: share_drop
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s AND member = %(member)s;
+
+-- name: shares_with
+SELECT thread FROM ds_shares WHERE tenant = %(tenant)s AND member = %(member)s ORDER BY thread;
+
+-- name: shares_forget
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND member = %(member)s;
+
+-- name: shares_unsign
+UPDATE ds_shares SET granted_by = NULL WHERE tenant = %(tenant)s AND granted_by = %(member)s;
+
+-- name: wipe_shares
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: audit_row
+SELECT body FROM ds_audit WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq = %(seq)s;
 
 -- name: part_begin
 SAVEPOINT part;
