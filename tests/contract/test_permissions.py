@@ -10,7 +10,7 @@ import inspect
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -23,8 +23,11 @@ from langgraph.types import interrupt
 import dalsegno
 from dalsegno.connect import open_store
 from dalsegno.contracts import Step
+from dalsegno.core.journal import Event, Kind
 from dalsegno.core.rights import Right
 from dalsegno.errors import ActionNotFound, DalsegnoError, MemoryNotFound, NotPermitted, ThreadNotFound
+from dalsegno.faces.face import Face
+from dalsegno.faces.histories import Share
 from dalsegno.langgraph.requests import Recorded
 from dalsegno.services.manifests import Call
 from dalsegno.services.spending import Account
@@ -32,7 +35,8 @@ from dalsegno.testing import connect_over, snapshot
 
 READ, WRITE, DISPOSE = Right.READ, Right.WRITE, Right.DISPOSE
 SERVICES = (
-    "checkpointer", "journal", "threads", "runs", "actions", "summaries", "handover", "store", "memory", "context",
+    "checkpointer", "journal", "threads", "runs", "actions", "summaries", "handover", "histories", "store", "memory",
+    "context",
     "budgets", "retention", "erasure",
 )  # fmt: skip
 FOREIGN = (ThreadNotFound, ActionNotFound, MemoryNotFound)
@@ -129,6 +133,9 @@ def kept(ds: Any, t: T) -> None:
 
 MANIFEST = dalsegno.Context([dalsegno.Section(name="s", text="shown")], 100).request().manifest
 
+EVENT = Event(seq=1, author="user", kind=Kind.MESSAGE, text="hello", payload=None, at=datetime.now(UTC))
+SHARE = Share(message=AIMessage("hello"), value={"text": "hello"})
+
 TABLE: dict[str, Entry] = {
     "checkpointer.copy_thread": Entry(READ, lambda t: (t.id, f"copy of {t.id} {uuid.uuid4()}")),
     "checkpointer.delete_for_runs": Entry(DISPOSE, lambda t: ([t.run],)),
@@ -155,7 +162,14 @@ TABLE: dict[str, Entry] = {
         READ, call=lambda ds, t: ds.store_backend.run(ds.checkpointer.referring(t.config), write=False)
     ),
     "checkpointer.waiting": Entry(READ, lambda t: (t.config,)),
+    "histories.add": Entry(WRITE, lambda t: (t.id, "test", [[SHARE]]), creates=True),
+    "histories.clear": Entry(WRITE, lambda t: (t.id, "test")),
+    "histories.items": Entry(READ, lambda t: (t.id, "test")),
+    "histories.messages": Entry(READ),
+    "histories.pop": Entry(WRITE, lambda t: (t.id, "test")),
+    "histories.save": Entry(WRITE, lambda t: (t.id, "test", [[SHARE]]), creates=True),
     "journal.append": Entry(WRITE, lambda t: (t.id, "note", "me", "hello"), creates=True),
+    "journal.quoted": Entry(READ, lambda t: (t.id, [EVENT])),
     "journal.read": Entry(READ),
     "journal.search": Entry(READ, lambda t: (t.id, "hall")),
     "threads.blob": Entry(READ, lambda t: (t.id, f"blob://{TEXT}")),
@@ -194,6 +208,7 @@ TABLE: dict[str, Entry] = {
     "handover.card": Entry(READ),
     "handover.decide": Entry(WRITE, lambda t: (t.id, "we go with B")),
     "handover.done": Entry(WRITE, lambda t: (t.id, 1)),
+    "handover.instructions": Entry(READ),
     "handover.pack": Entry(READ),
     "handover.quotes": Entry(READ, lambda t: (t.id, [1])),
     "handover.refresh": Entry(WRITE),
@@ -390,6 +405,8 @@ def has_twin(ds: Any, name: str) -> bool:
 
 def test_no_public_operation_is_missing_from_the_table(world):
     ds = world.as_("owner")
+    faces = {name for name, held in vars(ds).items() if isinstance(held, Face)} | {"checkpointer", "store"}
+    assert faces == set(SERVICES)
     public = {f"dalsegno.{name}" for name in dalsegno.__all__ if inspect.isfunction(getattr(dalsegno, name))}
     public |= {f"ds.{name}" for name in dir(ds) if not name.startswith("_") and callable(getattr(ds, name))}
     for service in SERVICES:
@@ -408,7 +425,7 @@ def test_no_public_operation_is_missing_from_the_table(world):
 
 ALSO = {"dalsegno.fork": (dalsegno.errors.CheckpointNotFound,)}
 """What an operation says of a thread that never was, where it asks for something in it."""
-EMPTY = (None, [], (), 0, False, {"messages": {"writes": []}})
+EMPTY = (None, [], (), 0, False, "", {"messages": {"writes": []}})
 
 
 @pytest.mark.parametrize("who", ["stranger", "rival"])
@@ -469,7 +486,11 @@ def test_a_writer_writes_and_disposes_of_nothing(world, name):
         assert not isinstance(outcome(ds, name, t), (NotPermitted, *FOREIGN))
 
 
-UNDONE = {"checkpointer.put_history": dalsegno.errors.ThreadExists, "runs.unpark": dalsegno.errors.Refused}
+UNDONE = {
+    "checkpointer.put_history": dalsegno.errors.ThreadExists,
+    "runs.unpark": dalsegno.errors.Refused,
+    **{f"histories.{each}": dalsegno.errors.OtherKeeper for each in ("add", "clear", "items", "pop", "save")},
+}
 """What comes to nothing on a sound thread, and is undone with its record."""
 
 
