@@ -21,6 +21,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.card.advancing import Notes, hear
+from dalsegno.core.card.extraction import extraction_from_json
 from dalsegno.core.card.findings import Finding, findings_from_json, findings_to_json
 from dalsegno.core.journal import Span, spans_contain
 from dalsegno.services.lines import spans_of
@@ -28,7 +29,7 @@ from dalsegno.services.loading import json_text
 from dalsegno.services.telling import tell
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["AT_ONCE", "EVERY", "Kept", "catch_up", "find", "follow", "is_due", "spans_text", "within"]
+__all__ = ["AT_ONCE", "EVERY", "Kept", "catch_up", "find", "follow", "is_due", "save", "spans_text", "within"]
 
 EVERY = 40
 """After so many events a card goes on, whatever they say."""
@@ -96,19 +97,17 @@ def catch_up(row: ThreadRow, branch: int, deciders: Collection[str], *, limit: i
     if not told and kept.own:
         return kept.notes
     notes = hear(kept.notes, told, deciders)
-    yield Step(
-        "card_save",
-        {
-            **row.key,
-            "branch": branch,
-            "cursor": notes.cursor,
-            "version": kept.version + 1,
-            "forgotten": notes.forgotten,
-            "at": row.now,
-            "body": json_text({"findings": findings_to_json(notes.findings)}),
-        },
-    )
+    yield save(row, branch, notes, kept.version + 1)
     return notes
+
+
+def save(row: ThreadRow, branch: int, notes: Notes, version: int) -> Step:
+    """Write a card down."""
+    body: dict[str, object] = {"findings": findings_to_json(notes.findings)}
+    if notes.extraction is not None:
+        body["extraction"] = notes.extraction.to_json()
+    params = {"branch": branch, "cursor": notes.cursor, "version": version, "forgotten": notes.forgotten}
+    return Step("card_save", {**row.key, **params, "at": row.now, "body": json_text(body)})
 
 
 def find(row: ThreadRow, spans: Sequence[Span]) -> Op[Kept]:
@@ -124,13 +123,21 @@ def find(row: ThreadRow, spans: Sequence[Span]) -> Op[Kept]:
     if at is None:
         return Kept(notes=Notes())
     _, cursor, version, forgotten, _at, body = by_branch[branches[at]]
-    notes = Notes(findings=findings_from_json(orjson.loads(body)["findings"]), cursor=cursor, forgotten=forgotten)
+    tree = orjson.loads(body)
+    notes = Notes(
+        findings=findings_from_json(tree["findings"]),
+        cursor=cursor,
+        forgotten=forgotten,
+        extraction=extraction_from_json(tree.get("extraction")),
+    )
     if at == len(branches) - 1:
         return Kept(notes=notes, version=version, own=True)
     younger = json_text(branches[at + 1 :])
     ((begun,),) = yield Step("events_begin", {**row.key, "branches": younger})
     ends = cursor if begun is None else min(cursor, begun - 1)
-    return Kept(notes=replace(within(notes, spans), cursor=ends), version=version)
+    theirs = notes.extraction
+    ours = None if theirs is None else replace(theirs, cursor=min(theirs.cursor, ends), until=0)
+    return Kept(notes=replace(within(notes, spans), cursor=ends, extraction=ours), version=version)
 
 
 def within(notes: Notes, spans: Sequence[Span]) -> Notes:
