@@ -78,6 +78,11 @@ def test_a_later_choice_from_the_same_list_replaces_the_earlier():
     assert (old.coordinates[0], old.superseded_by) == ("#3 user", "#4 user")
 
 
+def test_a_later_choice_from_the_same_list_quotes_it_too():
+    found = card("user: Plan the launch.", OFFER, "user: Let's go with A.", "user: No, let's go with option B.")
+    assert found.decisions[0].coordinates == ("#4 user", "#2 assistant")
+
+
 def test_choices_from_different_lists_both_stand():
     other = "assistant: Option A: the train\nOption B: the bus\nWhich one?"
     found = card("user: Plan it.", OFFER, "user: Let's go with A.", other, "user: Let's go with option B.")

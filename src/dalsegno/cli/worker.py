@@ -8,6 +8,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -53,9 +54,15 @@ def worker(
         typer.Option(metavar="TIME", help="Also go on with runs without a lease that nothing was written to so long."),
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Who holds the leases, for messages.")] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:MODEL", help="A chat model that looks for what cards lack in threads of late."),
+    ] = None,
+    cards: Annotated[str, typer.Option(metavar="TIME", help="How often the extractor looks.")] = "30s",
 ) -> None:
     """Go on with runs whose process died, each with one worker, until told to stop."""
     found = target(graph)
+    model = None if extractor is None else _model(target(extractor))
     with frame.connect() as ds:
         work = Worker(
             ds,
@@ -67,11 +74,18 @@ def worker(
             backoff=span("--backoff", backoff),
             idle=None if idle is None else span("--idle", idle),
             name=name,
+            extractor=model,
+            cards=span("--cards", cards),
             tell=_teller(frame),
         )
         with _signals(work):
             frame.out.note(f"worker {work.name} at {ds.store_backend.url}; Ctrl-C ends it after the step in progress")
             work.run(once=once)
+
+
+def _model(found: Any) -> Any:
+    """A model, or what a plain function makes."""
+    return found() if inspect.isfunction(found) else found
 
 
 def _teller(frame: Frame) -> Callable[[Told], None]:

@@ -54,6 +54,8 @@ class ChatExtractor:
         Raises:
             Misuse: the budget or the time is none.
         """
+        if not isinstance(model, Runnable):
+            raise Misuse(f"model={type(model).__name__}: give a chat model.")
         self.budget_tokens = budget_tokens
         self.timeout = timeout
         self.name = name or name_of_model(model)
@@ -85,8 +87,6 @@ def extractor_of(value: CardExtractor | Runnable[Any, Any] | None) -> CardExtrac
 
 def _structured(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """The model with its answers in form, where it can do that."""
-    if not isinstance(model, Runnable):
-        raise Misuse(f"model={type(model).__name__}: give a chat model.")
     ask = getattr(model, "with_structured_output", None)
     if ask is None:
         return model

@@ -33,6 +33,7 @@ from dalsegno.core.card.proposals import Nonsense, Proposed, read
 from dalsegno.core.journal import Span
 from dalsegno.errors import Misuse
 from dalsegno.services.cards import Kept, catch_up, find, save, spans_text
+from dalsegno.services.ids import unpack_name
 from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import json_text
 from dalsegno.services.patience import Unserved, within
@@ -40,7 +41,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.telling import numbers_of, tell
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["Answer", "Claim", "aasked", "asked", "begin", "check_extractor", "end", "name_of"]
+__all__ = ["Answer", "Claim", "aasked", "asked", "begin", "check_extractor", "end", "lately", "name_of"]
 
 _ALL = 2**62
 _AT_ONCE = 200
@@ -204,6 +205,21 @@ def end(scope: Scope, name: str, deciders: Collection[str], claim: Claim, answer
     return True
 
 
+def lately(scope: Scope, since: int | None, limit: int) -> Op[list[tuple[str, int]]]:
+    """Threads that were written to, the longest ago first, each with when.
+
+    Args:
+        scope: tenant and user.
+        since: from when on, in microseconds since 1970; None for the last day.
+        limit: at most so many.
+    """
+    if since is None:
+        ((now,),) = yield Step("now", {})
+        since = now - int(_DAY * 1_000_000)
+    rows = yield Step("threads_lately", {"tenant": scope.tenant, "owner": scope.user, "since": since, "limit": limit})
+    return [(unpack_name(name), at) for name, at in rows]
+
+
 def _done(known: Extraction, claim: Claim, judged: Admission, wrong: Sequence[str]) -> Extraction:
     refused = (*wrong, *judged.refused)
     more = f"; and {len(refused) - _REASONS} more" if len(refused) > _REASONS else ""
@@ -248,7 +264,7 @@ def asked(extractor: CardExtractor, shown: Passage) -> Answer:
     """Ask an extractor, in its time; never raises what it raises."""
     limit = seconds(extractor)
     try:
-        found = within(limit, lambda: extractor.propose(shown), "dalsegno-extractor")
+        found = within(limit, lambda: extractor.propose(_copied(shown)), "dalsegno-extractor")
     except Exception as error:  # noqa: BLE001 - an extractor's own code; whatever it raises, the card stands
         return Answer(failed=_why(error))
     return _read(found)
@@ -259,7 +275,7 @@ async def aasked(extractor: CardExtractor, shown: Passage) -> Answer:
     limit = seconds(extractor)
     try:
         async with asyncio.timeout(limit):
-            found = await extractor.apropose(shown)
+            found = await extractor.apropose(_copied(shown))
     except TimeoutError:
         return Answer(failed=f"did not answer within {limit:g} s")
     except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
@@ -267,6 +283,11 @@ async def aasked(extractor: CardExtractor, shown: Passage) -> Answer:
     except BaseException as error:  # noqa: BLE001 - an extractor's own code; whatever it raises, the card stands
         return Answer(failed=_why(error))
     return _read(found)
+
+
+def _copied(shown: Passage) -> Passage:
+    """What the extractor is handed: it may change what it is given, and the originals judge it."""
+    return replace(shown, events=tuple(replace(one) for one in shown.events))
 
 
 def _read(found: object) -> Answer:

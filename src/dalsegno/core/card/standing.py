@@ -110,6 +110,7 @@ class _Table:
         self.opened = False
         self.decisions: list[_Item] = []
         self.proposals: list[_Item] = []
+        self.lists: list[Finding] = []
         self.promises: list[_Item] = []
         self.constraints: list[_Item] = []
         self.facts: dict[tuple[str, str], _Item] = {}
@@ -165,6 +166,8 @@ class _Table:
     def _proposal(self, one: Finding) -> None:
         entry = Entry(text=one.text, evidence=_evidences(one), modality=Modality.PROPOSED, by=one.by)
         self.proposals.append(_Item(one, entry))
+        if one.options and not one.by:
+            self.lists.append(one)
 
     def _decision(self, one: Finding) -> None:
         offer, wording = self._referred(one)
@@ -195,7 +198,9 @@ class _Table:
         earlier = [item.finding for item in self.proposals if item.finding.place < one.place]
         heard = [offer for offer in earlier if not offer.by]
         if one.option:
-            for offer in reversed(heard):
+            known = {id(offer) for offer in heard}
+            listed = [old for old in self.lists if id(old) not in known and old.place < one.place]  # chosen from before
+            for offer in sorted((*heard, *listed), key=lambda each: each.order, reverse=True):
                 called = option_called(one.option, offer.options)
                 if called is not None:
                     return offer, f"{called[0].upper()}: {called[1]}"

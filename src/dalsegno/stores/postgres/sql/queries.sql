@@ -1224,3 +1224,11 @@ LEFT JOIN LATERAL (
   WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
 ) c ON true
 ORDER BY e.seq;
+
+-- name: threads_lately
+-- Threads with something said in them that were written to since then, the longest ago first.
+SELECT t.name, t.updated_at FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL
+  AND t.updated_at >= %(since)s AND t.events > t.wiped
+ORDER BY t.updated_at, t.thread
+LIMIT %(limit)s;

@@ -1178,3 +1178,11 @@ LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane =
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
 ORDER BY e.seq;
+
+-- name: threads_lately
+-- Threads with something said in them that were written to since then, the longest ago first.
+SELECT t.name, t.updated_at FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL
+  AND t.updated_at >= :since AND t.events > t.wiped
+ORDER BY t.updated_at, t.thread
+LIMIT :limit;
