@@ -118,7 +118,7 @@ def test_an_extractor_looks_at_what_was_said(here, run, url, tmp_path, target):
     if target == "Model":
         assert (answer.code, "give an instance" in answer.err) == (2, True)
         return
-    assert "upkeep cards: 1 thread" in answer.out
+    assert "upkeep cards: 4 threads" in answer.out
     with dalsegno.connect(url) as ds:
         assert ds.handover.card("talk").extraction.cursor == 1
 
