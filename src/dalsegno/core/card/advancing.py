@@ -12,15 +12,17 @@ Rules of this module:
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.extraction import Extraction
-from dalsegno.core.card.findings import Finding, Sort, Told
+from dalsegno.core.card.findings import QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.listening import DECIDERS, listen
-from dalsegno.core.card.standing import standing
+from dalsegno.core.card.standing import may_answer, standing
 
 __all__ = ["Notes", "advance", "card_of", "hear", "join", "withdraw"]
 
@@ -38,6 +40,8 @@ _ROOM = {
     Sort.ACTION: 60,
 }
 _OPENINGS = 3
+_QUESTIONS = 2
+"""A question that nobody has answered a few messages later is answered by no agreement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +109,8 @@ def _opening(findings: Sequence[Finding], told: Told) -> bool:
 def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The newest of each sort; the first goals stay, and of facts with one subject the last two."""
     ordered = sorted(findings, key=lambda one: one.order)
-    seen: Counter[tuple[Sort, bool]] = Counter()
+    answered = _answered(ordered)
+    seen: Counter[tuple[Sort, bool, bool]] = Counter()
     subjects: Counter[tuple[str, str, bool]] = Counter()
     kept: list[Finding] = []
     for one in reversed(ordered):
@@ -113,13 +118,24 @@ def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             subjects[one.subject, one.kind, bool(one.by)] += 1
             if subjects[one.subject, one.kind, bool(one.by)] > 2:  # noqa: PLR2004 - the value and the one before it
                 continue
-        if one.sort is Sort.GOAL and one.matter == "opening":
+        if (one.sort is Sort.GOAL and one.matter == "opening") or id(one) in answered:
             kept.append(one)
             continue
-        seen[one.sort, bool(one.by)] += 1
-        if seen[one.sort, bool(one.by)] <= _ROOM[one.sort]:
+        asked = one.kind in (QUESTION, QUERY)
+        seen[one.sort, bool(one.by), asked] += 1
+        if seen[one.sort, bool(one.by), asked] <= (_QUESTIONS if asked else _ROOM[one.sort]):
             kept.append(one)
     return tuple(reversed(kept))
+
+
+def _answered(ordered: Sequence[Finding]) -> frozenset[int]:
+    """What agreements that say nothing else have answered: without it they would decide nothing any more."""
+    found: set[int] = set()
+    for at, one in enumerate(ordered):
+        if one.sort is Sort.DECISION and one.bare and not one.option:
+            offers = (old for old in reversed(ordered[:at]) if old.sort in (Sort.OFFER, Sort.PROPOSAL) and not old.by)
+            found.update(id(offer) for offer in itertools.islice(filter(partial(may_answer, one), offers), 1))
+    return frozenset(found)
 
 
 def card_of(notes: Notes, version: int = 0) -> Card:

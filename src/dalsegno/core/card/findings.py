@@ -19,7 +19,14 @@ from typing import Any
 
 from dalsegno.errors import Damaged
 
-__all__ = ["Finding", "Sort", "Told", "findings_from_json", "findings_to_json"]
+__all__ = ["CONFIRMS", "QUERY", "QUESTION", "Finding", "Sort", "Told", "findings_from_json", "findings_to_json"]
+
+
+QUESTION, QUERY = "question", "query"
+"""Kinds of offers: what someone who may decide asks the others, for their consent, or without a word for that. They
+stand in no card; an agreement decides them."""
+CONFIRMS = "confirms"
+"""Kind of a decision whose words may only say that something is so; it decides nothing that was a mere query."""
 
 
 class Sort(StrEnum):

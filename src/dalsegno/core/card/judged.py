@@ -17,6 +17,7 @@ __all__ = [
     "DEADLINE",
     "DELIVERS",
     "IN_RETURN",
+    "POLITE",
     "asked",
     "conditional",
     "denied_choice",
@@ -41,6 +42,13 @@ AT_ONCE = re.compile(
     r"|马上|立刻|这就|帮您查|帮你查|查询一下|查一下|看一下|为您查"
 )
 IN_RETURN = re.compile(r"\b(?:please|once|when|after|let\sme\sknow)\b.{0,80}\bi(?:'ll|\swill)\b")
+POLITE = re.compile(
+    r"我(?:们|也|以后|现在|还|就|先|真的|经常|有时候?|非常)*(?:一定)?(?:会|将|要)(?:去|试着|再|好好|认真|虚心|多|一定)*"
+    r"(?:尝试|试试|试着|试一?下|考虑|注意|努力|尽量|尽力|继续|珍惜|记住|谨记|感到|陷入|忘记|体会|学习|查找|寻找|看一?看|享受|参加|听取"
+    r"|践行|实践|加油|支持|想念|[^，。！？；\n]{0,6}(?:出去|瑜伽|唱歌|跳舞))"
+    r"|[去看读写学]了(?:一|[^，。！？；\n]{0,6}的)|体会到|领会到|(?:最近|正)在看"
+)
+"""Good intentions, and what somebody tells of his day: nothing that anyone waits for."""
 DEADLINE = re.compile(r"\b(?:by|before|within|until|no\slater)\b|前|内|底")
 DELIVERS = re.compile(
     r"\b(?:send|upload|e-?mail|share|prepare|write|review|sign|pay|deliver|submit|draft|finish|call|bring"

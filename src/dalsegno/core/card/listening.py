@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
-from dalsegno.core.card.findings import Finding, Sort, Told
+from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.judged import (
     AT_ONCE,
     DEADLINE,
     DELIVERS,
     IN_RETURN,
+    POLITE,
     asked,
     conditional,
     denied_choice,
@@ -37,7 +38,7 @@ from dalsegno.core.card.judged import (
 )
 from dalsegno.core.card.options import label_in, listed
 from dalsegno.core.card.own_words import own_words
-from dalsegno.core.card.promises import due_in, given_to, own_task
+from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
 from dalsegno.core.facts.folding import folded, lowered
@@ -204,6 +205,7 @@ class _Hearing:
         """Everything that is heard."""
         if self._may_decide:
             yield from self._goals(opening=opening)
+            yield from self._questions()
             yield from self._decisions()
             yield from self._constraints()
         else:
@@ -271,7 +273,7 @@ class _Hearing:
         subject = one.subject
         bare = len(rest) < 4 and not option and subject is None  # noqa: PLR2004 - letters; less says nothing
         if not (chosen or approved) and not bare and not willing(low):
-            return None
+            bare = True  # an agreement with a remark: it decides where something was asked
         return _finding(
             self._told,
             Sort.DECISION,
@@ -281,10 +283,17 @@ class _Hearing:
             refers=refers or bare,
             instead=bool(phrases.INSTEAD.search(low)),
             matter="option" if option else f"={subject.subject}" if subject else "",
-            kind="chosen" if chosen else "assent",
+            kind="chosen" if chosen else CONFIRMS if _CONFIRMS.match(low) else "assent",
         )
 
     # --- proposals
+
+    def _questions(self) -> Iterator[Finding]:
+        """What someone who may decide asks others who may: their agreement decides it."""
+        asking = [one for one in self._sentences if phrases.ASKS.search(one.low) or _SO.search(one.low)]
+        if asking and not phrases.INQUIRES.search(asking[-1].low) and not phrases.WHICH.search(asking[-1].low):
+            consent = bool(phrases.ASKS.search(asking[-1].low))
+            yield _finding(self._told, Sort.OFFER, asking[-1].shown, kind=QUESTION if consent else QUERY)
 
     def _offers(self) -> Iterator[Finding]:
         options = listed(self._own)
@@ -338,7 +347,7 @@ class _Hearing:
         count = 0
         for one in self._sentences:
             owner = given_to(one.text)
-            promised = one.has(Kind.COMMITMENT) or own_task(one.low)
+            promised = one.has(Kind.COMMITMENT) or own_task(one.low) or (self._may_decide and taken_on(one.low))
             if not (owner or promised) or count == _MOST or (asked(one.low) and not owner):
                 continue
             due = due_in(one.text.strip(), one.low)
@@ -355,7 +364,9 @@ class _Hearing:
             return True
         if due:
             return False
-        return self._told.calls or (self._told.role == "user" and low.isascii() and not DELIVERS.search(low))
+        if self._told.calls or (not low.isascii() and POLITE.search(low)):
+            return True
+        return self._told.role == "user" and low.isascii() and not DELIVERS.search(low)
 
     def _done(self) -> Iterator[Finding]:
         for one in self._sentences[:40]:
@@ -387,3 +398,8 @@ class _Hearing:
                 kind=str(fact.kind),
                 instead=said.correction,
             )
+
+
+_SO = re.compile(r"[?？]\s*$")
+_CONFIRMS = re.compile(r"\W*(?:yes\sit|correct|exactly|true|that's\sright|是的|对|没错|嗯|正确)")
+"""Words that may say no more than that something is so."""

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 
 from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Entry, Evidence, Modality
-from dalsegno.core.card.findings import Finding, Sort
+from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort
 from dalsegno.core.card.options import option_called
 from dalsegno.core.card.terms import alike, skeleton, terms
 
-__all__ = ["Standing", "standing"]
+__all__ = ["Standing", "may_answer", "standing"]
 
 _NEAR = 6
 """How many numbers back an agreement or a recall without a name may reach."""
@@ -93,6 +93,13 @@ def _named(one: Finding, other: Finding) -> bool:
     return bool(one.closes) and one.closes in (other.number, other.place)
 
 
+def may_answer(one: Finding, offer: Finding) -> bool:
+    """Whether an agreement without a name may be the answer to what was offered or asked."""
+    if not 0 < one.place - offer.place <= _NEAR or offer.author == one.author:
+        return False
+    return not (offer.sort is Sort.OFFER and offer.bare) and not (offer.kind == QUERY and one.kind == CONFIRMS)
+
+
 @dataclass(slots=True)
 class _Item:
     """An entry in the making."""
@@ -139,7 +146,11 @@ class _Table:
             facts=tuple(item.entry for item in sorted(self.facts.values(), key=lambda item: item.finding.order)),
             constraints=tuple(item.entry for item in self.constraints),
             artifacts=tuple(item.entry for item in self.files.values()),
-            proposals=tuple(item.entry for item in self.proposals[-_SHOWN_PROPOSALS:]),
+            proposals=tuple(
+                [item.entry for item in self.proposals if item.finding.kind not in (QUESTION, QUERY)][
+                    -_SHOWN_PROPOSALS:
+                ]
+            ),
             history=tuple(entry for _, entry in past),
         )
 
@@ -208,9 +219,7 @@ class _Table:
                     return offer, offer.text
             return None, ""
         for offer in (*reversed(heard), *reversed([other for other in earlier if other.by])):
-            if one.place - offer.place > _NEAR:
-                continue
-            if offer.author != one.author and not (offer.sort is Sort.OFFER and offer.bare):
+            if may_answer(one, offer):
                 return offer, offer.text
         return None, ""
 
