@@ -1,13 +1,13 @@
 """What a handover card says of real conversations, held against what they were about.
 
-* *tau_bench*: each call with a side effect is an action of the ledger. Actions of the card against the calls that the run
-  made and that did not fail (precision, recall; also against the gold actions of runs with full reward); goal and demands
-  against the text of the task, which the card's maker never saw.
+* *tau_bench*: each call with a side effect is an action of the ledger. Actions of the card against the calls that the
+  run made and that did not fail (precision, recall; also against the gold actions of runs with full reward); goal and
+  demands against the text of the task, which the card's maker never saw.
 * *crosswoz*, *acebench_zh*: the latest value of each slot that the user gave, and whether the card has it; *stale* are
   earlier values of a slot that was changed and that the card still gives as standing.
 * *evermem_zh*: decisions and commitments against labels (`labels/evermem_zh.json`), by number of the message.
-* *search*: how much of the evidence is among the first ten answers of `search_history`'s search, beside BM25 over the same
-  messages (bm25s; words, and Chinese characters in pairs). Questions of memorybank_cn by labels
+* *search*: how much of the evidence is among the first ten answers of `search_history`'s search, beside BM25 over the
+  same messages (bm25s; words, and Chinese characters in pairs). Questions of memorybank_cn by labels
   (`labels/memorybank_cn.json`); of qmsum those whose evidence is at most forty turns, a turn each.
 
 A source that is not there is passed over, with the reason.
@@ -44,6 +44,8 @@ WRITES = ("book_reservation", "cancel_reservation", "update_reservation", "send_
 PIECE = 8
 FIRST = 10
 WIDEST = 40
+ALIKE, HALF, FEW = 0.4, 0.5, 2
+"""Shares of words from which two wordings are about the same; sentences of fewer words are about nothing."""
 
 Row = dict[str, object]
 
@@ -56,11 +58,13 @@ class Share:
     total: int = 0
 
     def add(self, *hits: bool) -> None:
+        """Count some more."""
         self.hits += sum(hits)
         self.total += len(hits)
 
     @property
     def value(self) -> float:
+        """As a number from 0 to 1."""
         return self.hits / self.total if self.total else 1.0
 
     def __str__(self) -> str:
@@ -105,14 +109,14 @@ def performed(ds: Dalsegno, thread: str, run: Sequence[tuple[str, dict[str, Any]
     """Make a run's calls once more, as actions."""
     for at, (name, arguments, result) in enumerate(run):
 
-        def effect(answer: str = result, **given: Any) -> str:
+        def effect(answer: str = result, **_: Any) -> str:
             if failed(answer):
                 raise RuntimeError(answer)
             return answer
 
         effect.__name__ = name
         with suppress(RuntimeError), ds.actions.within(thread, step=str(at)):
-            ds.action(kind="write")(effect)(**arguments)
+            ds.action(kind="update")(effect)(**arguments)
 
 
 def named(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
@@ -151,7 +155,7 @@ def airline(root: Path) -> tuple[list[Row], list[Bound]]:
                 )
                 gold.add(*(told[one] >= count for one, count in wanted.items()))
             instruction = task["instruction"]
-            goal.add(card.goal is not None and alike(terms(card.goal.text), terms(instruction)) >= 0.4)
+            goal.add(card.goal is not None and alike(terms(card.goal.text), terms(instruction)) >= ALIKE)
             index = FactIndex.of([instruction])
             stated = [fact for entry in card.constraints for fact in facts_in(entry.text) if fact.protected]
             grounded.add(*(index.states(fact) for fact in stated))
@@ -182,8 +186,8 @@ def _voiced(card: Card, instruction: str, traj: Sequence[dict[str, Any]]) -> Ite
     said = [terms(message.get("content") or "") for message in traj if message["role"] == "user"]
     for one in listen(task):
         about = terms(one.text)
-        if one.sort == "constraint" and any(alike(about, each) >= 0.5 for each in said if len(each) > 2):
-            yield any(alike(about, each) >= 0.4 for each in kept)
+        if one.sort == "constraint" and any(alike(about, each) >= HALF for each in said if len(each) > FEW):
+            yield any(alike(about, each) >= ALIKE for each in kept)
 
 
 # --- slots --------------------------------------------------------------------------------------------
@@ -197,35 +201,55 @@ def stands(value: str, text: str) -> bool:
     return bool(facts) and all(FactIndex.of([text]).states(fact) for fact in facts)
 
 
+def figure(value: str) -> bool:
+    """Whether a value has a figure, a date, an address or the like."""
+    return any(fact.protected for fact in facts_in(value))
+
+
+def slots_of(
+    messages: Sequence[dict[str, Any]],
+) -> tuple[
+    list[tuple[str, str, str]],
+    dict[tuple[str, str], list[str]],
+    dict[tuple[str, str], str],
+    dict[tuple[int, str], list[str]],
+]:
+    """What was said; values by slot: that the user gave, that the assistant gave last, that each goal had in turn."""
+    given: dict[tuple[str, str], list[str]] = {}
+    answered: dict[tuple[str, str], str] = {}
+    states: dict[tuple[int, str], list[str]] = {}
+    said = []
+    for message in messages:
+        role, text = "user" if message["role"] == "usr" else "assistant", message["content"]
+        said.append((role, role, text))
+        for act, domain, slot, value in message["dialog_act"]:
+            if act != "Inform" or value in ("", "none", "是", "否") or not stands(value, text):
+                continue
+            if role == "user":
+                given.setdefault((domain, slot), []).append(value)
+            else:
+                answered[domain, slot] = value
+        for number, _, slot, value, _ in message.get("user_state") or ():
+            if isinstance(value, str) and not value.startswith("id=") and value and stands(value, text):
+                states.setdefault((number, slot), []).append(value)
+    return said, given, answered, states
+
+
 def bookings(root: Path, most: int = 200) -> tuple[list[Row], list[Bound]]:
     """The latest value of each slot that a user gave, in Chinese dialogues about restaurants, hotels and sights."""
     with zipfile.ZipFile(root / "crosswoz" / "test.json.zip") as archive:
         dialogues = list(json.loads(archive.read("test.json")).values())[:most]
     users, figures, told, stale = Share(), Share(), Share(), Share()
     for dialogue in dialogues:
-        slots: dict[str, dict[tuple[str, str], list[str]]] = {"usr": {}, "sys": {}}
-        said = []
-        for message in dialogue["messages"]:
-            role = "user" if message["role"] == "usr" else "assistant"
-            said.append((role, role, message["content"]))
-            fresh: dict[tuple[str, str], list[str]] = {}
-            for act, domain, slot, value in message["dialog_act"]:
-                if act == "Inform" and value not in ("", "none", "是", "否") and stands(value, message["content"]):
-                    fresh.setdefault((domain, slot), []).append(value)
-            for key, values in fresh.items():
-                slots[message["role"]].setdefault(key, []).append(values[-1])
-        card = card_from(said)
-        text = shown(card)
-        for values in slots["usr"].values():
+        said, given, answered, states = slots_of(dialogue["messages"])
+        text = shown(card_from(said))
+        for values in given.values():
             users.add(stands(values[-1], text))
-            if any(fact.protected for fact in facts_in(values[-1])):
+            if figure(values[-1]):
                 figures.add(stands(values[-1], text))
-            stale.add(
-                *(stands(old, text) for old in set(values[:-1]) if old not in values[-1] and values[-1] not in old)
-            )
-        told.add(
-            *(stands(v[-1], text) for v in slots["sys"].values() if any(fact.protected for fact in facts_in(v[-1])))
-        )
+        for values in states.values():
+            stale.add(*(stands(old, text) for old in set(values) if figure(old) and not stands(old, values[-1])))
+        told.add(*(stands(value, text) for value in answered.values() if figure(value)))
     row: Row = {
         "text": "crosswoz",
         "conversations": len(dialogues),
@@ -261,7 +285,7 @@ def corrections(root: Path) -> tuple[list[Row], list[Bound]]:
         for value in set(_leaves(answer["ground_truth"])):
             if stands(value, spoken):
                 values.add(stands(value, text))
-                if any(fact.protected for fact in facts_in(value)):
+                if figure(value):
                     figures.add(stands(value, text))
     row: Row = {
         "text": "acebench_zh",

@@ -39,6 +39,7 @@ from dalsegno.core.card.judged import (
 from dalsegno.core.card.options import label_in, listed
 from dalsegno.core.card.own_words import own_words
 from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
+from dalsegno.core.card.slots import slots
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
 from dalsegno.core.facts.folding import folded, lowered
@@ -398,6 +399,17 @@ class _Hearing:
                 kind=str(fact.kind),
                 instead=said.correction,
             )
+        if self._may_decide:
+            yield from self._slots({said.fact.start for said in self._said if said.subject})
+
+    def _slots(self, figures: Collection[int]) -> Iterator[Finding]:
+        """Values that are words; those with a figure have been heard already."""
+        for at, subject, value in slots(self._own, self._low):
+            sentence = next((one for one in self._sentences if one.start <= at < one.end), None)
+            if sentence is None or asked(sentence.low) or conditional(sentence.low) or reported(sentence.low):
+                continue
+            if not any(at <= place < at + len(value) for place in figures):
+                yield _finding(self._told, Sort.FACT, value, subject=subject, value=value.lower(), kind="said")
 
 
 _SO = re.compile(r"[?？]\s*$")
