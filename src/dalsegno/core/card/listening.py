@@ -292,7 +292,8 @@ class _Hearing:
     def _questions(self) -> Iterator[Finding]:
         """What someone who may decide asks others who may: their agreement decides it."""
         asking = [one for one in self._sentences if phrases.ASKS.search(one.low) or _SO.search(one.low)]
-        if asking and not phrases.INQUIRES.search(asking[-1].low) and not phrases.WHICH.search(asking[-1].low):
+        low = asking[-1].low if asking else ""
+        if asking and not (phrases.INQUIRES.search(low) or phrases.WHICH.search(low) or _EITHER.search(low)):
             consent = bool(phrases.ASKS.search(asking[-1].low))
             yield _finding(self._told, Sort.OFFER, asking[-1].shown, kind=QUESTION if consent else QUERY)
 
@@ -413,5 +414,6 @@ class _Hearing:
 
 
 _SO = re.compile(r"[?？]\s*$")
+_EITHER = re.compile(r"\bor\b|还是[^，。]*[?？]")
 _CONFIRMS = re.compile(r"\W*(?:yes\sit|correct|exactly|true|that's\sright|是的|对|没错|嗯|正确)")
 """Words that may say no more than that something is so."""
