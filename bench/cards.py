@@ -351,7 +351,7 @@ def _numbers(entries: Iterable[Entry], begin: int) -> set[int]:
 
 def ranked_by_bm25(messages: Sequence[str]) -> Callable[[str], list[int]]:
     """Numbers of the messages that answer a question best, by BM25 over the same terms."""
-    import bm25s  # noqa: PLC0415 - a peer of this measurement alone
+    import bm25s  # type: ignore[import-untyped] # noqa: PLC0415 - a peer of this measurement alone
 
     index = bm25s.BM25()
     index.index([occurrences(text) or ["\x00"] for text in messages], show_progress=False)
@@ -422,8 +422,10 @@ def meetings(root: Path) -> Iterator[tuple[list[tuple[str, str]], list[tuple[str
     """English meetings with questions and the turns that answer them."""
     for line in (root / "qmsum" / "meetings.jsonl").read_text(encoding="utf-8").splitlines():
         meeting = json.loads(line)
-        said = [(turn["speaker"] or "user", turn["content"] or "-") for turn in meeting["meeting_transcripts"]]
-        questions = []
+        said = [
+            (str(turn["speaker"] or "user"), str(turn["content"] or "-")) for turn in meeting["meeting_transcripts"]
+        ]
+        questions: list[tuple[str, Sequence[int]]] = []
         for asked in meeting["specific_query_list"]:
             spans = [range(int(first) + 1, int(last) + 2) for first, last in asked["relevant_text_span"]]
             evidence = sorted({number for span in spans for number in span})

@@ -428,6 +428,17 @@ def test_what_is_no_extractor_is_refused(given):
         dalsegno.connect("memory://", extractor=given() if type(given) is type(lambda: 0) else given)
 
 
+def test_a_journal_with_a_gap_is_shown_to_no_model(store_url, ds):
+    if store_url.startswith("postgresql"):
+        pytest.skip("tests/contract/test_handover.py tears both kinds of journals")
+    talk(ds)
+    ds.store_backend._main().execute("DELETE FROM ds_events WHERE seq = 4")
+    model = saying(RIGHT)
+    with pytest.raises(errors.Damaged, match="#4"):
+        ds.handover.refresh("hall", model)
+    assert model.shown == []
+
+
 def test_wrong_arguments_are_the_callers(ds):
     talk(ds, SAID[0])
     with pytest.raises(errors.Misuse, match="passages"):

@@ -33,6 +33,7 @@ from dalsegno.core.card.proposals import Nonsense, Proposed, read
 from dalsegno.core.journal import Span
 from dalsegno.errors import Misuse
 from dalsegno.services.cards import Kept, catch_up, find, save, spans_text
+from dalsegno.services.handover import check_numbers
 from dalsegno.services.ids import unpack_name
 from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import json_text
@@ -139,8 +140,10 @@ def begin(scope: Scope, name: str, deciders: Collection[str], extractor: CardExt
 
     Raises:
         ThreadNotFound: no such thread.
+        Damaged: the journal has a gap.
     """
     row = yield from lock_thread(scope, name, create=False)
+    yield from check_numbers(row)
     branch, spans = yield from _lineage(row)
     yield from catch_up(row, branch, deciders)
     kept = yield from find(row, spans)

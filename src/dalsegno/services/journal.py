@@ -97,9 +97,8 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
     found = yield from _candidates(row, spans, codes)
     ranked = _ranked((yield from events(row, found, describe)), wanted)
     if not ranked and len(wanted.partial) > 1:
-        codes = wanted.partial[:_TOUCHING]
-        places = json_text([2 * at + 1 for at in range(len(codes))])
-        touching = {"codes": b"".join(codes), "places": places, "limit": _CANDIDATES}
+        touching: dict[str, object] = {"codes": b"".join(wanted.partial[:_TOUCHING]), "limit": _CANDIDATES}
+        touching["places"] = json_text([2 * at + 1 for at in range(len(wanted.partial[:_TOUCHING]))])
         rows = yield Step("events_touching", {**row.key, "spans": _spans_text(spans), **touching})
         near = yield from events(row, rows, describe)
         scores = wanted.nearness([event.text for event in near])
