@@ -274,6 +274,8 @@ class _Judge:
             return False
         if phrases.HEDGES.search(phrases.WILLING.sub("", low)) or conditional(low):
             return False
+        if phrases.SETTLED.search(low) and not label_in(low):
+            return False  # points to what was decided before
         if accepted and len(rest_of(low, chosen)) < 4 and not label_in(low):  # noqa: PLR2004 - letters; less says nothing
             return any(self._asks(one, words.told) for one in evidence[1:])
         return bool(chosen or accepted or willing(low) or label_in(low))
