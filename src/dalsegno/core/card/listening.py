@@ -296,7 +296,9 @@ class _Hearing:
     # --- proposals
 
     def _questions(self) -> Iterator[Finding]:
-        """What someone who may decide asks others who may: their agreement decides it."""
+        """What someone who may decide asks others who may: their agreement decides it. They have names there."""
+        if self._told.author == self._told.role:
+            return
         asking = [one for one in self._sentences if phrases.ASKS.search(one.low) or _SO.search(one.low)]
         low = asking[-1].low if asking else ""
         if asking and not (phrases.INQUIRES.search(low) or phrases.WHICH.search(low) or _EITHER.search(low)):
