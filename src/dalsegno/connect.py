@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Collection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from types import FrameType, TracebackType
+from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from langchain_core.embeddings import Embeddings
@@ -22,6 +23,7 @@ from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
+from dalsegno.faces.histories import Histories
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
@@ -34,13 +36,18 @@ from dalsegno.langgraph.extractor import extractor_of
 from dalsegno.langgraph.opening import check_on_input
 from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.summarizer import summarizer_of
+from dalsegno.services.access import on_record
 from dalsegno.services.compaction import Writing
+from dalsegno.services.recording import Recording
+from dalsegno.services.shares import check_member
 from dalsegno.services.threads_row import NOBODY, Scope
 
 __all__ = ["Dalsegno", "connect", "open_store"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _KEY_BYTES = 16
+_PLAYED = {"play": "perform"}
+"""What is behind `perform` and `action`, and so on record under their name."""
 _HALF_QUOTED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -57,6 +64,7 @@ def connect(
     create: bool = True,
     deciders: Collection[str] = DECIDERS,
     audit_key: str | bytes | None = None,
+    role: Literal["user", "admin"] = "user",
 ) -> Dalsegno:
     """Open a database, making its tables on first use.
 
@@ -66,7 +74,8 @@ def connect(
             `?synchronous=NORMAL`; PostgreSQL takes `?min_size=`, `?max_size=` and `?prepare=off` besides the driver's
             own settings.
         tenant: who pays; nothing of another tenant can be seen or reached.
-        user: whose threads may be seen and written; None sees the whole tenant.
+        user: on whose behalf: his own threads may be seen and written, and those that are shared with him. None is the
+            program itself, which sees the whole tenant and may do anything in it; threads made so have no owner.
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
@@ -79,6 +88,8 @@ def connect(
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
         audit_key: a secret of 16 bytes or more that seals the audit, so that who has the database alone cannot add to
             it or shorten it unnoticed; the same in every process that writes to this tenant.
+        role: `admin` lets the user see and do anything in the tenant's threads, and puts on record what he does with
+            those of others. It is taken from here alone, never from data; give it only for whom you have checked.
 
     Raises:
         Misuse: the URL or an argument is wrong.
@@ -93,6 +104,14 @@ def connect(
         raise Misuse(msg)
     if user is not None and not _is_text(user):
         msg = "user is blank; name the owner, or leave it out"
+        raise Misuse(msg)
+    if user is not None:
+        check_member(user)
+    if role not in ("user", "admin"):
+        msg = f"role={role!r}: use 'user' or 'admin'"
+        raise Misuse(msg)
+    if role == "admin" and user is None:
+        msg = "an admin is somebody: say user=…, which goes on record; without a user the whole tenant is seen anyway"
         raise Misuse(msg)
     writing = Writing(summarizer=summarizer_of(summarizer))
     extracting = extractor_of(extractor)
@@ -109,6 +128,7 @@ def connect(
         create=create,
         deciders=_deciders(deciders),
         audit_key=_key(audit_key),
+        role=role,
     )
 
 
@@ -157,8 +177,12 @@ def open_store(url: str, *, create: bool = True) -> Store:
 def _key(given: object) -> bytes | None:
     key = given.encode() if isinstance(given, str) else given
     if key is not None and (not isinstance(key, bytes) or len(key) < _KEY_BYTES):
-        msg = f"audit_key is a secret of {_KEY_BYTES} bytes or more; make one with secrets.token_hex(32)"
-        raise Misuse(msg)
+        msg = f"the audit's key is a secret of {_KEY_BYTES} bytes or more"
+        raise Misuse(
+            msg,
+            step="give another audit_key, such as one of secrets.token_hex(32)",
+            command="put another into DALSEGNO_AUDIT_KEY, such as one of `openssl rand -hex 32`",
+        )
     return key
 
 
@@ -232,11 +256,16 @@ class Dalsegno:
         create: bool = True,
         deciders: Collection[str] = DECIDERS,
         audit_key: bytes | None = None,
+        role: Literal["user", "admin"] = "user",
     ) -> None:
         """Take an open store; callers use `connect`."""
+        if role == "admin":
+            store = Recording(store)
         self.store_backend = store
         self.tenant = tenant
         self.user = user
+        self.role = role
+        self._services: dict[int, str] = {}
         self.schema = schema
         self.summarizer = summarizer
         self.extractor = extractor
@@ -244,6 +273,7 @@ class Dalsegno:
         self._audit_key = audit_key
         self._lock = threading.Lock()
         self._number: int = NOBODY
+        store.confine(tenant=None, name=tenant)
         self.checkpointer = DalsegnoSaver(
             store, self.scope, schema=schema, on_input_over_unfinished=on_input_over_unfinished, deciders=deciders
         )
@@ -260,12 +290,15 @@ class Dalsegno:
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
         self.handover = Handover(store, self.scope, deciders, self.journal, extractor)
+        self.histories = Histories(store, self.scope, deciders)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)
         self.context = Contexts(store, self.scope)
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)
         self.erasure = Erasure(store, self.scope, self.checkpointer)
+        self._services = {id(service): name for name, service in vars(self).items() if name[0] != "_"}
+        self._services[id(self.actions.actor)] = "actions"
 
     def doctor(self, thread_id: str) -> Diagnosis:
         """What is wrong with how a thread is used: `ds.threads.doctor`."""
@@ -276,7 +309,25 @@ class Dalsegno:
         with self._lock:
             if self._number == NOBODY:
                 self._number = self._tenant()
-            return Scope(self._number, self.user, self._audit_key)
+                if self._number != NOBODY:
+                    self.store_backend.confine(tenant=self._number, name=self.tenant)
+            scope = Scope(self._number, self.user, self._audit_key, admin=self.role == "admin")
+        return on_record(scope, self._act()) if scope.admin else scope
+
+    def _act(self) -> str:
+        """What is being done, for the record: the innermost public operation that led here, such as `journal.read`."""
+        frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - no other way to tell without naming each one twice
+        nearest = ""
+        while frame is not None:
+            word, room = frame.f_code.co_name, frame.f_globals.get("__name__", "")
+            if not word.startswith(("_", "<")) and room.startswith("dalsegno."):
+                there = frame.f_locals.get("self")
+                plain = word[1:] if word.startswith("a") and hasattr(there, word[1:]) else word
+                if there is not None and id(there) in self._services:
+                    return f"{self._services[id(there)]}.{_PLAYED.get(plain, plain)}"
+                nearest = nearest or f"{room.rpartition('.')[2]}.{plain}"
+            frame = frame.f_back
+        return nearest
 
     def _tenant(self) -> int:
         found = self.store_backend.run(self._find_tenant, write=False)

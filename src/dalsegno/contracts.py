@@ -8,6 +8,8 @@ Rules of this module:
   between services and stores; a test proves that every store defines the same names with the same parameters.
 * An operation is handed over as a *factory*, because a store may run it again from the start: after a rollback
   that a lost connection forced, or never. Generators therefore change nothing but through the steps they yield.
+* A step that fails ends its operation, and nothing of it is kept; except for what an operation has begun with the step
+  `part_begin`: of that it is told (`StepFailed`), and may undo it with `part_undo` and go on.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ __all__ = [
     "Params",
     "Rows",
     "Step",
+    "StepFailed",
     "Store",
     "Summarizer",
     "TokenCounter",
@@ -53,6 +56,18 @@ class Step:
 
     name: str
     params: Params | Sequence[Params]
+
+
+class StepFailed(Exception):
+    """Raised in an operation at the step that failed; who does not undo the part it belongs to lets it pass.
+
+    Attributes:
+        error: the driver's.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
 
 
 Batch: TypeAlias = tuple[Step, ...]
@@ -90,6 +105,14 @@ class Store(Protocol):
 
     async def arun(self, factory: OpFactory[R], *, write: bool, key: Hashable = None) -> R:
         """The same as `run`, without blocking the event loop."""
+
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Say for which tenant every operation from now on is, where the database has a wall of its own between them.
+
+        Args:
+            tenant: its number; None while it is not known.
+            name: its name.
+        """
 
     def rewrite(self) -> None:
         """Write the database's files anew, so that they hold nothing of rows that are gone. Repeating it is fine.

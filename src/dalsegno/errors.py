@@ -34,6 +34,7 @@ __all__ = [
     "EmbedderChanged",
     "GraphChanged",
     "HeadMoved",
+    "HistoryMoved",
     "IllegalMove",
     "InputOnResume",
     "InputOverUnfinished",
@@ -44,10 +45,13 @@ __all__ = [
     "MemoryRefused",
     "Missing",
     "Misuse",
+    "NoDatabase",
     "NotADatabase",
     "NotCanonical",
     "NotOwner",
+    "NotPermitted",
     "NotSerializable",
+    "OtherKeeper",
     "Refused",
     "SchemaNewer",
     "StateFromFuture",
@@ -252,6 +256,28 @@ class SubgraphShared(HeadMoved):
         self.args = (f"{self.problem}; {self.step}.",)
 
 
+class HistoryMoved(Conflict):
+    """The message list that is stored is not the beginning of the one to be saved, so saving it would lose messages.
+
+    Attributes:
+        thread_id: the thread.
+        stored: how many items the stored list has.
+        given: how many the other one has.
+        same: how many of them are equal, from the first.
+    """
+
+    def __init__(self, thread_id: str, *, stored: int, given: int, same: int) -> None:
+        super().__init__(
+            f"thread {thread_id!r} has {stored} messages by now, and the {given} to be saved have only the first "
+            f"{same} of them; nothing was written. Another run saved first, or the list was shortened: append what is "
+            "new, load and run again, or say that the stored ones go (replace=True)."
+        )
+        self.thread_id = thread_id
+        self.stored = stored
+        self.given = given
+        self.same = same
+
+
 class LeaseHeld(Conflict):
     """Another run holds the lease on this thread."""
 
@@ -289,8 +315,9 @@ class ActionMoved(Conflict):
 
     def __init__(self, action: str, *, action_id: str, state: str, why: str) -> None:
         super().__init__(
-            f"action {action!r} ({action_id[:12]}) is {state} now: {why}; look at it with ds.actions.get() "
-            "and decide anew"
+            f"action {action!r} ({action_id[:12]}) is {state} now: {why}",
+            step="look at it with ds.actions.get() and decide anew",
+            command=f"look at it with `dalsegno actions show {action_id[:12]}` and decide anew",
         )
         self.action_id = action_id
         self.state = state
@@ -362,7 +389,7 @@ class ApprovalRequired(Refused):
         super().__init__(
             f"action {action!r} ({action_id[:12]}) waits for approval; nothing was run",
             step="approve it with ds.actions.approve() and make the call again",
-            command=f"`dalsegno actions approve {action_id[:12]}`, then run it again",
+            command=f"approve it with `dalsegno actions approve {action_id[:12]} --by NAME`, then run it again",
         )
         self.action_id = action_id
 
@@ -377,7 +404,8 @@ class ActionRejected(Refused):
 
     def __init__(self, action: str, *, action_id: str, by: str) -> None:
         super().__init__(
-            f"action {action!r} ({action_id[:12]}) was rejected by {by!r}; nothing was run. The same call asks again"
+            f"action {action!r} ({action_id[:12]}) was rejected by {by!r}; nothing was run. The same call in another "
+            "step asks again"
         )
         self.action_id = action_id
         self.by = by
@@ -394,7 +422,7 @@ class ActionFailed(Refused):
     def __init__(self, action: str, *, action_id: str, by: str) -> None:
         super().__init__(
             f"action {action!r} ({action_id[:12]}) has not happened, says {by!r}; it was not run again. The same call "
-            "may run it"
+            "in another step may run it"
         )
         self.action_id = action_id
         self.by = by
@@ -406,17 +434,21 @@ class ActionOutcomeUnknown(Refused):
     Attributes:
         action_id: the action.
         known: what is known, in words.
+        reconciler: why its reconciler could not tell: its error, that it took too long, that it gave an odd answer or
+            none; None when there is no reconciler.
     """
 
-    def __init__(self, action: str, *, action_id: str, known: str) -> None:
+    def __init__(self, action: str, *, action_id: str, known: str, reconciler: str | None = None) -> None:
+        looked = "" if reconciler is None else f" The reconciler could not tell ({reconciler})."
         super().__init__(
-            f"action {action!r} ({action_id[:12]}): {known}. Whether it happened is unknown, so nothing was run; look "
-            "at the outside system",
+            f"action {action!r} ({action_id[:12]}): {known}.{looked} Whether it happened is unknown, so nothing was "
+            "run; look at the outside system",
             step="and say what you found with ds.actions.resolve()",
-            command=f"and say what you found with `dalsegno actions resolve {action_id[:12]}`",
+            command=f"and say what you found with `dalsegno actions resolve {action_id[:12]} OUTCOME --by NAME`",
         )
         self.action_id = action_id
         self.known = known
+        self.reconciler = reconciler
 
 
 class ActionResultLost(Refused):
@@ -432,6 +464,26 @@ class ActionResultLost(Refused):
             "plain data, such as the outside system's id"
         )
         self.action_id = action_id
+
+
+class NotPermitted(Refused):
+    """A thread is shared with the user, as less than this takes; nothing was changed.
+
+    Attributes:
+        thread_id: the thread.
+        user: who asked.
+        role: `reader` or `writer`.
+    """
+
+    def __init__(self, thread_id: str, *, user: str, role: str, takes: str) -> None:
+        super().__init__(
+            f"thread {thread_id!r} is shared with {user!r} as {role}; only {takes} may do this. Nothing was changed",
+            step="ask its owner to do it, or for another role (ds.threads.share)",
+            command="ask its owner to do it, or for another role (`dalsegno share`)",
+        )
+        self.thread_id = thread_id
+        self.user = user
+        self.role = role
 
 
 class MemoryRefused(Refused):
@@ -479,6 +531,25 @@ class ThreadDeleted(Refused):
 
 class ThreadExists(Refused):
     """The target thread of a copy or import already holds something."""
+
+
+class OtherKeeper(Refused):
+    """A thread's messages are kept by something else: a graph's checkpointer, or another framework's adapter.
+
+    Attributes:
+        thread_id: the thread.
+        keeper: what keeps them.
+        wanted: what wanted to.
+    """
+
+    def __init__(self, thread_id: str, *, keeper: str, wanted: str) -> None:
+        super().__init__(
+            f"the messages of thread {thread_id!r} are kept by {keeper}, and cannot be kept by {wanted} too; nothing "
+            "was written. Use another thread id."
+        )
+        self.thread_id = thread_id
+        self.keeper = keeper
+        self.wanted = wanted
 
 
 class GraphChanged(Refused):
@@ -567,6 +638,10 @@ class StoreUnavailable(StoreError):
 
 class NotADatabase(StoreError):
     """The file or server at this URL is not a database dalsegno can use."""
+
+
+class NoDatabase(NotADatabase):
+    """There is no database of dalsegno's at this URL yet, and none was made."""
 
 
 class StoreFull(StoreError):

@@ -97,7 +97,19 @@ def test_a_user_is_erased_only_when_the_command_line_names_one(run, url, talk):
         "hers too",
     ]
     assert "hers" not in run("threads", "--deleted").out
-    assert "no threads" in run("erase", "--user", "mara", "--yes").err
+    again = run("erase", "--user", "mara", "--yes")
+    assert (again.code, again.out) == (0, "")  # what is asked for is so
+    assert "nothing of user 'mara' was found" in again.err
+    assert run("erase", "--user", "nobody", "--yes", "--json").json["found"] is False
+
+
+def test_a_user_with_memories_alone_is_erased_too(run, url):
+    with dalsegno.connect(url, user="ida") as ds:
+        ds.store.put(("notes",), "one", {"text": "green tea"})
+    assert run("erase", "--user", "ida", "--dry-run", "--json").json["memories"] == 1
+    answer = run("erase", "--user", "ida", "--yes")
+    assert (answer.code, "ds_memories 1" in answer.err) == (0, True)
+    assert "nothing of user 'ida' was found" in run("erase", "--user", "ida", "--yes").err
 
 
 def test_a_thread_in_use_is_left_alone(run, url):

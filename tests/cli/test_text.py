@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dalsegno.cli.output import as_json
-from dalsegno.cli.text import clean, clip, one_line, shown
+from dalsegno.cli.text import block, clean, clip, inline, one_line, shown
 
 HOSTILE = {
     "\x1b[2J\x1b]0;owned\x07": r"\x1b[2J\x1b]0;owned\x07",
@@ -38,10 +38,19 @@ def test_what_people_write_stays_as_it_is():
 def test_a_console_shows_text_and_nothing_else(text):
     """Whatever stands in a message, no control sequence and no markup reaches the terminal."""
     stream = io.StringIO()
-    Console(file=stream, force_terminal=True, color_system="truecolor", width=10_000).print(shown(text))
+    Console(file=stream, force_terminal=True, color_system="truecolor", width=10_000).print(block(text))
     printed = stream.getvalue().rstrip("\n")
     assert "\x1b" not in printed
     assert "".join(printed.split()) == "".join(clean(text).split())
+
+
+@given(st.text())
+def test_an_id_or_a_name_stays_one_line(text):
+    """Whatever an id holds, it cannot pose as the next row."""
+    stream = io.StringIO()
+    Console(file=stream, width=10_000).print(shown(text), soft_wrap=True)
+    assert stream.getvalue() == inline(text) + "\n"
+    assert not set(inline(text)) & {"\n", "\r", "\t", "\x85", "\u2028", "\x1b", "\u202e"}
 
 
 @pytest.mark.parametrize("markup", ["[red]x[/red]", "[/]", "[link=http://x]y", "\\[bold]"])

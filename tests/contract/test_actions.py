@@ -287,10 +287,22 @@ def broken(action: Any) -> None:
     raise ConnectionError("their server is down")
 
 
+async def ahang(action: Any) -> None:
+    await asyncio.sleep(5)
+
+
 @pytest.mark.parametrize(
-    "reconcile", [lambda action: None, broken, hang, lambda action: "yes", lambda action: Happened(result=print)]
+    ("reconcile", "told"),
+    [
+        (lambda action: None, "it was asked, and cannot tell"),
+        (broken, "ConnectionError: their server is down"),
+        (hang, "TimeoutError: it has not answered within 0.15 s"),
+        (ahang, "TimeoutError: it has not answered within 0.15 s"),
+        (lambda action: "yes", "TypeError: a reconciler returns Happened, NotHappened or None, not str"),
+        (lambda action: Happened(result=print), "NotSerializable: result (builtin_function_or_method)"),
+    ],
 )
-async def test_a_reconciler_that_cannot_tell_leaves_the_ledger_as_it_was(act, ads, world, reconcile):
+async def test_a_reconciler_that_cannot_tell_leaves_the_ledger_as_it_was(act, ads, world, reconcile, told, caplog):
     lost(ads)
     refund = act(reconcile=reconcile, reconcile_within=timedelta(milliseconds=150))
     with pytest.raises(ActionOutcomeUnknown):
@@ -301,6 +313,12 @@ async def test_a_reconciler_that_cannot_tell_leaves_the_ledger_as_it_was(act, ad
     assert (caught.value.__cause__ is None) == (reconcile.__name__ == "<lambda>" and reconcile(None) is None)
     assert ads.actions.list() == before
     assert world.done == []
+    assert caught.value.reconciler.startswith(told)
+    assert told in str(caught.value)
+    assert "its lease ran out" in caught.value.known
+    said = [record.getMessage() for record in caplog.records if record.name == "dalsegno.actions"]
+    assert (len(said) == 2) == (caught.value.__cause__ is not None)  # None is an answer, and no failure
+    assert all(told in line and "'refund'" in line and "\n" not in line for line in said)
 
 
 async def test_an_action_is_reconciled_by_hand(act, ads, call, world):
@@ -384,6 +402,35 @@ def test_a_send_needs_a_recipient(ds):
     for wrong in ({"kind": "read"}, {"kind": "update", "scope": "key"}, {"kind": "update", "lease": timedelta(0)}):
         with pytest.raises(Misuse):
             ds.action(**wrong)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"kind": "update", "key": "ordr"}, {"kind": "send", "recipient": "whom"}, {"kind": "update", "key": "self"}],
+)
+def test_a_parameter_that_is_not_there_is_noticed_at_decoration(ds, settings):
+    def refund(self, order, amount=1, *, idempotency_key): ...
+
+    with pytest.raises(Misuse, match=r"its parameters are order, amount$"):
+        ds.action(**settings)(refund)
+    with pytest.raises(Misuse, match="name of a parameter"):
+        ds.action(kind="update", key=5)
+    assert "refund" not in ds.actions._policies
+
+
+def test_true_and_one_are_two_arguments(ds):
+    @ds.action(kind="update", key="order")
+    def pay(order: str, what: Any) -> str:
+        return repr(what)
+
+    with ds.actions.within("t"):
+        for number, (first, same, other) in enumerate(
+            [(1, 1.0, True), ([False], [False], [0]), ({"a": 0}, {"a": -0.0}, {"a": False})]
+        ):
+            paid = pay(str(number), first)
+            assert pay(str(number), same) == paid
+            with pytest.raises(KeyReused):
+                pay(str(number), other)
 
 
 def test_the_recipient_of_a_send_is_in_its_key(ds):

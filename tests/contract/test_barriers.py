@@ -32,6 +32,9 @@ class Slow:
         await asyncio.sleep(0.03 if write else 0)
         return await self.store.arun(factory, write=write, key=key)
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """One tenant is as good as another here."""
+
     def close(self) -> None:
         self.store.close()
 

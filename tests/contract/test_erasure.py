@@ -126,6 +126,7 @@ def live(ds: Any, thread: str, words: Words) -> None:
     ds.journal.append(thread, "note", words("NoteAuthor"), {"text": words("Note")})
     ds.handover.decide(thread, words("Decision", chinese=True), by=words("Decider"))
     ds.threads.tag(thread, words("Tag"))
+    ds.threads.share(thread, words("Member"))
     with ds.runs.lease(thread, holder=words("Holder")):
         pass
     _summary(ds, thread, words)
@@ -151,7 +152,7 @@ def _summary(ds: Any, thread: str, words: Words) -> None:
     scope = ds.scope()
 
     def op() -> Any:
-        rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread)})
+        rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread), "owner": None})
         yield Step(
             "summary_add",
             {
@@ -168,7 +169,7 @@ def _unread(scope: Any, thread: str, words: Words) -> Any:
     from dalsegno.contracts import Step
     from dalsegno.services.ids import pack_name
 
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread)})
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread), "owner": None})
     yield Step(
         "write_save",
         {
@@ -311,6 +312,9 @@ def test_a_table_that_erasure_does_not_know_is_noticed(url: str):
             db.execute(
                 "INSERT INTO ds_runs (tenant, thread, attempts, failures, deaths, taken_at) "
                 "SELECT tenant, thread, 1, 1, 0, 1 FROM ds_threads"
+            )
+            db.execute(
+                "INSERT INTO ds_histories (tenant, thread, items, keeper) SELECT tenant, thread, 0, 'x' FROM ds_threads"
             )
             db.commit()
 

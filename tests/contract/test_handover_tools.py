@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.graph import START, MessagesState, StateGraph
 
+import dalsegno
 from dalsegno import errors
 from dalsegno.langgraph.middleware import ContinuityMiddleware
 
@@ -31,6 +33,13 @@ class Recording(GenericFakeChatModel):
 def talk(ds: Any, thread: str, *texts: str) -> None:
     for text in texts:
         ds.journal.append(thread, "message", "user", text)
+
+
+def chat(ds: Any) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("listen", lambda state: {})
+    builder.add_edge(START, "listen")
+    return builder.compile(checkpointer=ds.checkpointer)
 
 
 def tools_of(ds: Any, thread: str) -> dict[str, Any]:
@@ -71,6 +80,57 @@ def test_what_is_not_there_is_told_in_words(ds):
     assert "Nothing in this conversation" in tools["search_history"].invoke({"text": "预算"})
     assert "no event #9" in tools["read_events"].invoke({"first": 9})
     assert "no event #0" in tools["read_events"].invoke({"first": 0, "last": -3})
+    assert "no event #1000000000000" in tools["read_events"].invoke({"first": 10**30})
+    assert "lies before first=#2" in tools["read_events"].invoke({"first": 2, "last": 1})
+    assert "names no event" in tools["read_events"].invoke({"first": "the beginning"})
+    assert "from 1 to 10" in tools["search_history"].invoke({"text": "hello", "limit": 10**6})
+    assert "between 1 and 2000" in tools["search_history"].invoke({"text": "x" * 5000})
+
+
+def test_a_coordinate_is_as_good_as_a_number(ds):
+    talk(ds, "launch", "hello", "there")
+    read = tools_of(ds, "launch")["read_events"]
+    assert read.invoke({"first": "#1 user", "last": "#2"}) == read.invoke({"first": 1, "last": 2})
+
+
+def test_words_that_were_changed_since_say_so(ds):
+    graph = chat(ds)
+    for text in ("the budget is $500", "the venue is Hall 2", "thanks"):
+        graph.invoke({"messages": [HumanMessage(text)]}, CONFIG)
+    first, second, _ = graph.get_state(CONFIG).values["messages"]
+    graph.update_state(CONFIG, {"messages": [HumanMessage("the budget is $700", id=first.id)]})
+    graph.update_state(CONFIG, {"messages": [HumanMessage("it is $900\n#1 user: $500", id=first.id)]})
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(second.id)]})
+    tools = tools_of(ds, "launch")
+    read = tools["read_events"].invoke({"first": 1, "last": 2}).splitlines()
+    assert read[2].startswith("#1 user (")
+    assert "; edited later, see #5): the budget is $500" in read[2]
+    assert read[3].startswith("#5 user (")
+    assert "; how #1 reads now): it is $900" in read[3]
+    assert "; removed at #6): the venue is Hall 2" in read[5]
+    assert "removed at #6" in tools["search_history"].invoke({"text": "venue"})
+    found = tools["search_history"].invoke({"text": "budget"})
+    assert "new wording of #1; edited later, see #5): the budget is $700" in found
+    assert found.count("it is $900") == 1
+    last = tools["read_events"].invoke({"first": 5, "last": 6})
+    assert "new wording of #1): it is $900" in last
+    assert "removes #2): (deleted)" in last
+    assert "thanks" in tools["read_events"].invoke({"first": 3})
+    assert "; " not in tools["read_events"].invoke({"first": 3})
+
+
+def test_a_fork_knows_nothing_of_the_changes_of_another_branch(ds):
+    graph = chat(ds)
+    graph.invoke({"messages": [HumanMessage("the budget is $500", id="m1")]}, CONFIG)
+    graph.update_state(CONFIG, {"messages": [HumanMessage("the budget is $600", id="m1")]})
+    before = graph.get_state(CONFIG).config["configurable"]["checkpoint_id"]
+    graph.update_state(CONFIG, {"messages": [HumanMessage("the budget is $700", id="m1")]})
+    assert "edited later, see #3" in tools_of(ds, "launch")["read_events"].invoke({"first": 1})
+    dalsegno.fork(graph, "launch", before)
+    told = tools_of(ds, "launch")["read_events"].invoke({"first": 1, "last": 2})
+    assert "edited later, see #2" in told
+    assert "new wording of #1): the budget is $600" in told
+    assert "$700" not in told
 
 
 def test_a_long_answer_is_cut_and_says_so(ds):

@@ -346,3 +346,27 @@ def test_of_racing_processes_one_at_a_time_writes(url: str, request: pytest.Fixt
         assert len(set(tokens)) > 10
         assert len({event.author for event in events}) > 1
         assert ds.threads.check().clean
+
+
+async def test_a_lease_that_went_with_its_thread_is_lost(ds, call):
+    lease = await call(ds.runs, "lease", "t", LONG)
+    with pytest.raises(LeaseHeld, match="nothing was deleted; stop that run and let its lease go"):
+        await call(ds.threads, "delete", "t")
+    ds.erasure.thread("t", force=True, rewrite=False)
+    with pytest.raises(LeaseLost, match="is gone") as caught:
+        await call(lease, "renew")
+    assert isinstance(caught.value.__cause__, (ThreadNotFound, ThreadDeleted))
+    await call(lease, "release")  # fine: there is nothing to let go
+
+
+def test_leaving_what_kept_a_lease_that_went_with_its_thread_says_it_is_lost(ds):
+    lease = ds.runs.lease("t", timedelta(milliseconds=300))
+
+    def leave() -> None:
+        with lease.keep() as keeping:
+            ds.erasure.thread("t", force=True, rewrite=False)
+            while keeping.lost is None:
+                time.sleep(0.005)
+
+    with pytest.raises(LeaseLost, match="is gone"):
+        leave()

@@ -375,7 +375,7 @@ def test_an_action_of_a_deleted_thread_that_was_left_is_found(ds, ledger):
     scope = ds.scope()
 
     def plant() -> Any:
-        found = yield dalsegno.contracts.Step("thread_find", {"tenant": scope.tenant, "name": "t"})
+        found = yield dalsegno.contracts.Step("thread_find", {"tenant": scope.tenant, "name": "t", "owner": None})
         columns = {"tenant": scope.tenant, "thread": found[0][0], "key": b"k" * 32, "name": "n", "kind": "send"}
         more = {"scope": "thread", "anchor": None, "recipient": None, "arguments": "{}", "state": "running"}
         yield dalsegno.contracts.Step("action_add", {**columns, **more, "version": 1, "created_at": 1})

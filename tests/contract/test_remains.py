@@ -18,7 +18,7 @@ def plant(ds: Any, statement: str, **params: Any) -> None:
     scope = ds.scope()
 
     def op() -> Any:
-        found = yield Step("thread_find", {"tenant": scope.tenant, "name": GONE})
+        found = yield Step("thread_find", {"tenant": scope.tenant, "name": GONE, "owner": None})
         yield Step(statement, {"tenant": scope.tenant, "thread": found[0][0], **params})
 
     ds.store_backend.run(op, write=True)

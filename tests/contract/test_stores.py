@@ -88,6 +88,9 @@ class Broken:
     def changed(self, factory: Any) -> Any:
         return factory
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """One tenant is as good as another here."""
+
     def close(self) -> None:
         self.inner.close()
 

@@ -22,6 +22,7 @@ from dalsegno.faces.budgets import Budgets
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
+from dalsegno.faces.histories import Histories
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.memory import Memories
 from dalsegno.faces.retention import Retention
@@ -83,7 +84,7 @@ def calls() -> list[str]:
     of_faces = {
         name
         for face in (
-            *(Actions, Budgets, Contexts, DalsegnoStore, Erasure, Handover, Journal, Memories, Retention),
+            *(Actions, Budgets, Contexts, DalsegnoStore, Erasure, Handover, Histories, Journal, Memories, Retention),
             *(Threads, Runs, Lease, Summaries),
         )
         for name in vars(face)

@@ -29,6 +29,12 @@ def test_all_but_the_newest_go():
     assert leaving(RetentionPolicy(keep_latest=5), rows, NOW) == {}
 
 
+def test_a_policy_that_can_be_about_no_thread_is_refused():
+    with pytest.raises(Misuse, match="no thread at all"):
+        RetentionPolicy(keep_latest=1, tags={"a"}, without_tags={"a", "b"})
+    assert RetentionPolicy(keep_latest=1, tags={"a", "b"}, without_tags={"a"}).covers({"b"})
+
+
 def test_older_ones_go():
     rows = facts(DAY * 3, DAY * 2, DAY, HOUR)
     assert leaving(RetentionPolicy(max_age=DAY), rows, NOW) == dict.fromkeys([1, 2], "older than 1 day")

@@ -26,9 +26,11 @@ from dalsegno.cli import (
     erase,
     events,
     lint,
+    mcp,
     memory,
     retention,
     runs,
+    shares,
     state,
     threads,
     transfer,
@@ -59,6 +61,7 @@ for room in (
     diff,
     check,
     upkeep,
+    shares,
     erase,
     retention,
     actions,
@@ -69,6 +72,7 @@ for room in (
     worker,
     lint,
     doctor,
+    mcp,
 ):
     room.register(app)
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.text import clip, shown, time
+from dalsegno.cli.text import block, clip, shown, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,11 +82,11 @@ def card_table(out: Output, found: Card, quoted: Mapping[int, Event] = MappingPr
     """A card for a person, with the original words of the events given."""
     table = out.table("what", "entry", "where")
     for section, name, entry in _entries(found, history=history):
-        text = shown(_worded(entry))
+        text = block(_worded(entry))
         for one in entry.evidence:
             if one.number in quoted:
                 quote = clip(quoted[one.number].text)
-                text = Text("\n").join((text, Text(f"  {one.coordinate}: ").append_text(shown(quote, "dim"))))
+                text = Text("\n").join((text, Text(f"  {one.coordinate}: ").append_text(block(quote, "dim"))))
         style = "dim" if section in ("history", "proposals") else ""
         table.add_row(shown(name, style), text, shown(", ".join(entry.coordinates), "dim"))
     return table

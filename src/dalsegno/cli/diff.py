@@ -11,7 +11,7 @@ from rich.table import Table
 from dalsegno.cli.difference import Change, difference
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.legible import readable, without_notes
-from dalsegno.cli.text import clip, counted, shown
+from dalsegno.cli.text import block, clip, counted, shown
 from dalsegno.cli.whereabouts import tree_at
 from dalsegno.errors import Missing
 
@@ -77,9 +77,9 @@ def _lines(change: Change, *, full: bool) -> Table:
     table = Table.grid()
     path = shown(change.path, "bold")
     if change.kind != "added":
-        table.add_row(shown("- ", "red"), path + shown(f": {_short(change.before, full=full)}", "red"))
+        table.add_row(shown("- ", "red"), path + block(f": {_short(change.before, full=full)}", "red"))
     if change.kind != "removed":
-        table.add_row(shown("+ ", "green"), path + shown(f": {_short(change.after, full=full)}", "green"))
+        table.add_row(shown("+ ", "green"), path + block(f": {_short(change.after, full=full)}", "green"))
     return table
 
 

@@ -5,6 +5,8 @@ Rules of this module:
 * What goes is counted and said before it is done, and done only when a person agrees or `--yes` stands there.
 * A user is erased only when the command line names one: `DALSEGNO_USER` alone is no order to erase.
 * That it is done is said only when the database was rewritten, too.
+* A user of whom nothing is found is said to be one, and is no error: what a script asks for is so. A thread that never
+  was is one, since its id may be mistyped.
 """
 
 from __future__ import annotations
@@ -54,8 +56,10 @@ def erase(
             _finish(frame, ds)
             return
         found = _done(frame, ds, thread, dry_run=True, force=force, rewrite=False)
-        if not dry_run and found.threads:
+        if not dry_run and found.found:
             whole = counted(len(found.threads), "thread")
+            if found.memories:
+                whole += f" and {counted(found.memories, 'memory', 'memories')}"
             sizes = f"{sum(sum(each.rows.values()) for each in found.threads):,} rows, {size(found.size_bytes)}"
             what = f"thread {thread!r}" if thread is not None else f"{whole} of user {frame.user!r}"
             agree(frame, f"Erase {what} with {sizes}, and what the audit says of it? Nobody can undo this.", yes=yes)
@@ -82,20 +86,25 @@ def _finish(frame: Frame, ds: dalsegno.Dalsegno) -> None:
 
 def _tell(frame: Frame, found: ErasureReport) -> None:
     if frame.out.as_json:
-        frame.out.document({**plain(found), "size_bytes": found.size_bytes})
+        frame.out.document({**plain(found), "size_bytes": found.size_bytes, "found": found.found})
         return
-    if not found.threads:
-        frame.out.note("no threads")
+    if not found.found:
+        frame.out.note(
+            f"nothing of user {frame.user!r} was found in tenant {frame.tenant or 'default'!r}: no thread, deleted or "
+            "not, and no memory; nothing was changed. Check the name if that surprises you"
+        )
         return
     table = frame.out.table("thread", "rows#", "bytes#", "not settled")
     for each in found.threads:
         unsettled = ", ".join(f"{number} {state}" for state, number in each.unsettled.items())
         rows = "erased before" if each.already else f"{sum(each.rows.values()):,}"
         table.add_row(shown(each.thread_id), shown(rows), shown(size(each.size_bytes)), shown(unsettled, "yellow"))
-    frame.out.show(table)
+    if found.threads:
+        frame.out.show(table)
     by_table = Counter[str]()
     for each in found.threads:
         by_table.update(each.rows)
+    by_table.update({"ds_memories": found.memories} if found.memories else {})
     rows = ", ".join(f"{name} {number:,}" for name, number in sorted(by_table.items()))
     if found.dry_run:
         frame.out.note(f"would erase: {rows or 'nothing'}; nothing was changed")

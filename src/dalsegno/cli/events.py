@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from dalsegno.cli.frame import Frame, command
-from dalsegno.cli.text import clip, shown, time
+from dalsegno.cli.text import block, clip, shown, time
 from dalsegno.cli.whereabouts import events_at
 from dalsegno.core import codec
 from dalsegno.core.journal import Undecoded
@@ -92,7 +92,7 @@ def _table(out: Output, events: Sequence[Event], *, full: bool) -> Table:
     narrow = out.width < _WIDE
     table = out.table("event", "text") if narrow else out.table("event", "time", "kind", "text")
     for event in events:
-        text = shown(event.text if full else clip(event.text))
+        text = block(event.text if full else clip(event.text))
         facts = (
             shown(event.coordinate, _STYLES.get(event.author, "blue")),
             shown(time(event.at), "dim"),

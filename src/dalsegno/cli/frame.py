@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from dalsegno.cli.output import Output
+from dalsegno.cli.text import inline
 from dalsegno.connect import connect
 from dalsegno.errors import Conflict, DalsegnoError, Damaged, Missing, Misuse, Refused, StoreError, ThreadNotFound
 from dalsegno.services.threads_row import NOBODY
@@ -38,7 +39,17 @@ if TYPE_CHECKING:
 
     import dalsegno
 
-__all__ = ["BROKEN_PIPE", "EXIT_CODES", "Frame", "command", "exit_code_of", "group", "options", "without_password"]
+__all__ = [
+    "BROKEN_PIPE",
+    "EXIT_CODES",
+    "Frame",
+    "NoTenant",
+    "command",
+    "exit_code_of",
+    "group",
+    "options",
+    "without_password",
+]
 
 EXIT_CODES: Final[dict[type[Exception], int]] = {
     Misuse: 2,
@@ -58,6 +69,7 @@ _STORE = typer.Option(
 )
 _TENANT = typer.Option("--tenant", metavar="NAME", help="Whose threads (or DALSEGNO_TENANT).")
 _USER = typer.Option("--user", metavar="NAME", help="Only this user's threads (or DALSEGNO_USER).")
+_ADMIN = typer.Option("--admin", help="Come as an admin, who sees every user's threads; --user says who that is.")
 _JSON = typer.Option("--json", help="One JSON document on standard output, for programs.")
 _DEBUG = typer.Option("--debug", help="Show where an error was raised.")
 
@@ -67,9 +79,14 @@ _OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
     "store": (Annotated[str | None, _STORE], None),
     "tenant": (Annotated[str | None, _TENANT], None),
     "user": (Annotated[str | None, _USER], None),
+    "admin": (Annotated[bool, _ADMIN], False),
     "as_json": (Annotated[bool, _JSON], False),
     "debug": (Annotated[bool, _DEBUG], False),
 }
+
+
+class NoTenant(Missing):
+    """The database is there and knows no such tenant, and none is made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +98,8 @@ class Frame:
         store: the same, or else what the environment names.
         tenant: whose threads.
         user: whose threads among them; None for all.
-        named: the options for store, tenant and user as words, as far as the command line gave them.
+        admin: whether the user comes as an admin; only the command line says so, no variable does.
+        named: the options for store, tenant, user and admin as words, as far as the command line gave them.
         out: where results and notes go.
     """
 
@@ -89,12 +107,13 @@ class Frame:
     store: str | None
     tenant: str | None
     user: str | None
+    admin: bool
     named: tuple[str, ...]
     out: Output
 
     def proposal(self, *words: object) -> str:
         """A command to copy: `dalsegno`, these words and this run's options. A password in a URL is not repeated."""
-        return shlex.join(["dalsegno", *map(str, words), *self.named])
+        return " ".join(_quoted(str(word)) for word in ("dalsegno", *words, *self.named))
 
     @contextmanager
     def connect(self, *threads: str, create: bool = False) -> Iterator[dalsegno.Dalsegno]:
@@ -114,11 +133,16 @@ class Frame:
             raise Misuse(f"{self.store} lives and dies with one process; name a file or a server (--store).")
         key = os.environ.get("DALSEGNO_AUDIT_KEY")
         with connect(
-            self.store, tenant=self.tenant or "default", user=self.user, create=create, audit_key=key or None
+            self.store,
+            tenant=self.tenant or "default",
+            user=self.user,
+            role="admin" if self.admin else "user",
+            create=create,
+            audit_key=key or None,
         ) as ds:
             if ds.scope().tenant == NOBODY:
-                msg = f"no tenant {ds.tenant!r} in this database; check the name (--tenant, or DALSEGNO_TENANT)."
-                raise Missing(msg)
+                msg = f"no tenant {ds.tenant!r} in this database"
+                raise NoTenant(msg, step="check the name (--tenant, or DALSEGNO_TENANT).")
             try:
                 yield ds
             except ThreadNotFound:
@@ -169,11 +193,15 @@ def _wrapped(function: Callable[..., None]) -> Callable[..., None]:
                 store=named or os.environ.get("DALSEGNO_STORE"),
                 tenant=_given(context, given, "tenant") or os.environ.get("DALSEGNO_TENANT"),
                 user=_given(context, given, "user") or os.environ.get("DALSEGNO_USER"),
-                named=tuple(
-                    word
-                    for key, value in given_words.items()
-                    if value
-                    for word in (f"--{key}", without_password(value))
+                admin=bool(_given(context, given, "admin")),
+                named=(
+                    *(
+                        word
+                        for key, value in given_words.items()
+                        if value
+                        for word in (f"--{key}", without_password(value))
+                    ),
+                    *(["--admin"] if _given(context, given, "admin") else []),
                 ),
                 out=Output(as_json=_given(context, given, "as_json")),
             )
@@ -198,17 +226,28 @@ def options(
     store: Annotated[str | None, _STORE] = None,
     tenant: Annotated[str | None, _TENANT] = None,
     user: Annotated[str | None, _USER] = None,
+    admin: Annotated[bool, _ADMIN] = False,  # noqa: FBT002 - a switch of the command line
     as_json: Annotated[bool, _JSON] = False,  # noqa: FBT002 - a switch of the command line
     debug: Annotated[bool, _DEBUG] = False,  # noqa: FBT002 - a switch of the command line
     show_version: Annotated[bool, typer.Option("--version", help="Say which version this is.")] = False,  # noqa: FBT002
 ) -> None:
     """The continuity layer for LLM agents: what was said and done, and where a run goes on."""
-    context.obj = {"store": store, "tenant": tenant, "user": user, "as_json": as_json, "debug": debug}
+    context.obj = {
+        "store": store, "tenant": tenant, "user": user, "admin": admin, "as_json": as_json, "debug": debug,
+    }  # fmt: skip
     if show_version:
         typer.echo(f"dalsegno {version('dalsegno')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _quoted(word: str) -> str:
+    """A word as a shell takes it, on one line and with nothing in it that acts on a terminal."""
+    if inline(word) == word:
+        return shlex.quote(word)
+    escaped = inline(word.replace("\\", "\\\\").replace("'", "\\'"))
+    return f"$'{escaped}'"
 
 
 def without_password(text: str) -> str:

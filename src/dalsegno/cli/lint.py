@@ -8,7 +8,6 @@ Rules of this module:
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dalsegno.cli import targets
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import counted, shown
 from dalsegno.core.lint_rules import lint as lint_graph
@@ -54,7 +54,7 @@ def lint(
     ] = None,
 ) -> None:
     """Look for what will fail, lose something or cost too much. Exits with 0 without an error, with 1 with one."""
-    found = _target(target)
+    found = targets.target(target)
     made = _called(found, target)
     builder = builder_of(made)
     known = _schema(schema) if schema is not None else schema_of(made) or _beside(target)
@@ -88,33 +88,6 @@ def _tell(frame: Frame, target: str, findings: Sequence[LintFinding]) -> None:
         frame.out.lines(shown("clean", "green"))
 
 
-def _target(name: str) -> Any:
-    """What `module:name` names, as Python would import it.
-
-    Raises:
-        Misuse: it cannot be imported, or is not there.
-    """
-    module, colon, path = name.partition(":")
-    if not module or not colon or not path:
-        msg = f"{name}: write MODULE:GRAPH, such as app.agent:graph"
-        raise Misuse(msg)
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found: Any = importlib.import_module(module)
-    except Exception as error:
-        said = " ".join(str(error).split()) or "no message"
-        msg = f"{module} cannot be imported: {type(error).__name__}: {said}; import it in Python to see where"
-        raise Misuse(msg) from error
-    try:
-        for part in path.split("."):
-            found = getattr(found, part)
-    except AttributeError as error:
-        msg = f"{module} has no {path!r}; name the graph, or a function that returns one"
-        raise Misuse(msg) from error
-    return found
-
-
 def _called(found: Any, name: str) -> Any:
     """The graph itself, where what was named is a function that makes it."""
     if not callable(found) or hasattr(found, "builder") or hasattr(found, "compile"):
@@ -128,7 +101,7 @@ def _called(found: Any, name: str) -> Any:
 
 
 def _schema(name: str) -> StateSchema:
-    found = _target(name)
+    found = targets.target(name, "schema")
     if not isinstance(found, StateSchema):
         msg = f"--schema {name}: that is {type(found).__name__}; name a dalsegno.StateSchema"
         raise Misuse(msg)
@@ -143,7 +116,7 @@ def _beside(target: str) -> StateSchema | None:
 
 
 def _example(name: str) -> Mapping[str, Any]:
-    found = _called(_target(name), name)
+    found = _called(targets.target(name, "example"), name)
     if not isinstance(found, Mapping):
         msg = f"--example {name}: that is {type(found).__name__}; name a dictionary of the state's fields"
         raise Misuse(msg)

@@ -15,7 +15,7 @@ import typer
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import as_json, plain
-from dalsegno.cli.text import clip, shown, time
+from dalsegno.cli.text import block, clip, shown, time
 from dalsegno.errors import Misuse
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def show(frame: Frame, *, memory: Id) -> None:
     table = frame.out.pairs()
     for name, value in plain(found).items():
         if value not in (None, "", []):
-            table.add_row(shown(name, "dim"), shown(clip(value if isinstance(value, str) else as_json(value))))
+            table.add_row(shown(name, "dim"), block(clip(value if isinstance(value, str) else as_json(value))))
     frame.out.show(table)
 
 

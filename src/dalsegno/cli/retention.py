@@ -8,6 +8,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -113,12 +114,23 @@ def _policies(
         msg = f"--policy {file} and other rules beside it"
         raise Misuse(msg, step="write them all into the file, or leave it out")
     if file is None:
-        return (RetentionPolicy.of(told, "options"),)
+        try:
+            return (RetentionPolicy.of(told, "options"),)
+        except Misuse as error:
+            raise Misuse(_WORDS.sub(lambda word: _OPTIONS[word[0]], str(error))) from error
     try:
         return read_policies(file.read_text(encoding="utf-8"), kind="json" if file.suffix == ".json" else "toml")
     except (Misuse, UnicodeDecodeError) as error:
         msg = f"{file}: {error}"
         raise Misuse(msg) from error
+
+
+_OPTIONS: Final = {
+    "keep_latest": "--keep-latest", "max_age": "--max-age", "thin": "--thin", "expire_after": "--expire-after",
+    "at_least": "--at-least", "tags": "--tag", "without_tags": "--without-tag",
+}  # fmt: skip
+"""What a policy's fields are called on the command line."""
+_WORDS: Final = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
 
 
 def _counts(found: RetentionReport) -> str:

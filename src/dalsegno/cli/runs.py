@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from dalsegno.cli.frame import Frame, command, group
 from dalsegno.cli.output import plain
 from dalsegno.cli.text import clip, one_line, shown, time
+from dalsegno.cli.waits import waits_for
+from dalsegno.core.standing import RunStatus
+from dalsegno.errors import Misuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dalsegno.services.run_rows import Run
 
@@ -46,13 +49,17 @@ def runs(
     after: Annotated[str | None, typer.Option(metavar="ID", help="Only those after this thread in the list.")] = None,
 ) -> None:
     """List runs, with where they stand and how they failed."""
+    if status is not None and status not in {*RunStatus}:
+        msg = f"--status {status}: a run is {', '.join(RunStatus)}"
+        raise Misuse(msg)
     with frame.connect() as ds:
         found = ds.runs.list(status, limit=limit, after=after)
+        waits = {run.thread_id: waits_for(ds, run) for run in found}
     if frame.out.as_json:
-        frame.out.document([plain(run) for run in found])
+        frame.out.document([{**plain(run), "waits_for": waits[run.thread_id]} for run in found])
         return
     if found:
-        _show(frame, found)
+        _show(frame, found, waits)
     else:
         frame.out.note("no runs" if status is None else f"no runs that are {status}")
     if len(found) == limit:
@@ -69,7 +76,8 @@ def show(
 ) -> None:
     """Show one run with all that is known about it."""
     with frame.connect(thread) as ds:
-        _tell(frame, ds.runs.get(thread))
+        run = ds.runs.get(thread)
+        _tell(frame, run, waits_for(ds, run))
 
 
 def retry(
@@ -80,11 +88,11 @@ def retry(
     """Let workers go on with a parked run, with all its attempts before it."""
     with frame.connect(thread) as ds:
         ds.runs.unpark(thread)
-        _tell(frame, ds.runs.get(thread))
+        _tell(frame, ds.runs.get(thread), [])
 
 
-def _show(frame: Frame, found: Sequence[Run]) -> None:
-    table = frame.out.table("thread", "status", "holder", "last write", "tries#", "error")
+def _show(frame: Frame, found: Sequence[Run], waits: Mapping[str, list[dict[str, Any]]]) -> None:
+    table = frame.out.table("thread", "status", "holder", "last write", "tries#", "why")
     for run in found:
         table.add_row(
             shown(run.thread_id),
@@ -92,17 +100,28 @@ def _show(frame: Frame, found: Sequence[Run]) -> None:
             shown(run.holder or "", "dim"),
             shown(time(run.updated_at)),
             shown(str(run.attempts or "")),
-            shown(clip(one_line(run.error or ""), 80)),
+            shown(clip(one_line(_why(run, waits[run.thread_id])), 120)),
         )
     frame.out.show(table)
 
 
-def _tell(frame: Frame, run: Run) -> None:
+def _why(run: Run, waits: Sequence[Mapping[str, Any]]) -> str:
+    """What is to be known of a run besides its status: what it waits for, what was answered, how it failed."""
+    if waits:
+        return f"waits for {'; '.join(each['for'] for each in waits)}"
+    if run.note is not None:
+        return run.note
+    return run.error or ""
+
+
+def _tell(frame: Frame, run: Run, waits: Sequence[Mapping[str, Any]]) -> None:
     if frame.out.as_json:
-        frame.out.document(plain(run))
+        frame.out.document({**plain(run), "waits_for": waits})
         return
     table = frame.out.pairs()
     for name, value in plain(run).items():
         if value is not None and value != "":
             table.add_row(shown(name, "dim"), shown(clip(str(value)), _STYLES.get(str(value), "")))
+    for each in waits:
+        table.add_row(shown("waits_for", "dim"), shown(clip(each["for"]), "yellow"))
     frame.out.show(table)

@@ -11,7 +11,7 @@ import typer
 
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.legible import readable
-from dalsegno.cli.text import clip, shown
+from dalsegno.cli.text import block, clip, shown
 from dalsegno.cli.whereabouts import namespace_of, tree_at
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def state(
         for place, element in enumerate([value] if elements is None else elements):
             text = element if isinstance(element, str) and element.strip() else readable(element)
             lead = "" if elements is None else f"[{place}]"
-            table.add_row(shown(f"  {lead}", "dim"), shown(text if full else clip(text)))
+            table.add_row(shown(f"  {lead}", "dim"), block(text if full else clip(text)))
         frame.out.show(table)
     frame.out.show(*waiting)
 
@@ -70,5 +70,5 @@ def _waiting(ds: dalsegno.Dalsegno, thread: str, checkpoint: str | None) -> list
         if info.next:
             kept = f" ({info.finished} of them finished and kept)" if info.finished else ""
             lines.append(shown(f"next: {', '.join(info.next)}{kept}", "yellow"))
-        lines += [shown(f"asks: {readable(question)}", "bold yellow") for question in info.interrupts]
+        lines += [block(f"asks: {readable(question)}", "bold yellow") for question in info.interrupts]
     return lines

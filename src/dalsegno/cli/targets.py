@@ -1,9 +1,10 @@
-"""The graph that `module:graph` names on the command line.
+"""What `module:name` names on the command line: a graph, a reconciler, a schema.
 
 Rules of this module:
 
 * A target is named by whoever runs the command, never by what a database holds.
-* It is a compiled graph, or a function that makes one; a function that takes an argument is given the open database.
+* It is written as Python imports it, so a file's path is none, and is refused before anything is imported.
+* A graph is a compiled one, or a function that makes one; a function that takes an argument is given the open database.
 * What goes wrong in the program's own module is told with its error, and shown whole with `--debug`.
 """
 
@@ -12,8 +13,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
@@ -25,31 +27,37 @@ if TYPE_CHECKING:
 
 __all__ = ["graph_of", "target"]
 
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
-def target(name: str) -> Any:
+
+def target(name: str, what: str = "graph") -> Any:
     """What a target names.
 
+    Args:
+        name: as it stands on the command line.
+        what: what it is to name, for messages.
+
     Raises:
-        Misuse: there is no such module or name in it, or importing it failed.
+        Misuse: it is written otherwise, there is no such module or name in it, or importing it failed.
     """
-    module, colon, path = name.partition(":")
-    if not (module and colon and path):
-        msg = f"{name}: write it as module:graph, such as app.agents:graph"
-        raise Misuse(msg)
+    module, _, path = name.partition(":")
+    if not (_DOTTED.fullmatch(module) and _DOTTED.fullmatch(path)):
+        msg = f"{name!r} names nothing that Python imports"
+        raise Misuse(msg, step=f"write it as module:{what}, such as app.agents:{what}, with the module as in `import`")
     if os.getcwd() not in sys.path and "" not in sys.path:  # noqa: PTH109 - sys.path holds text
         sys.path.insert(0, "")
     try:
         found: Any = importlib.import_module(module)
     except DalsegnoError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lacks = error.name if isinstance(error, ModuleNotFoundError) and error.name in _parents(module) else None
-        why = f"importing it failed with {type(error).__name__}: {error}" if lacks is None else f"no module {lacks!r}"
+        why = f"importing it failed with {_told(error)}" if lacks is None else f"no module {lacks!r}"
         msg = f"{name}: {why}; run the command where Python finds the module, or set PYTHONPATH"
         raise Misuse(msg) from error
     for part in path.split("."):
         if not hasattr(found, part):
-            msg = f"{name}: {module} has no {path!r}; name a graph or a function that makes one"
+            msg = f"{name}: {module} has no {path!r}; name what stands in it"
             raise Misuse(msg)
         found = getattr(found, part)
     return found
@@ -78,9 +86,14 @@ def graph_of(name: str, found: Any, ds: dalsegno.Dalsegno) -> Any:
         return found(ds) if takes else found()
     except DalsegnoError:
         raise
-    except Exception as error:
-        msg = f"{name}: making the graph failed with {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        msg = f"{name}: making the graph failed with {_told(error)}"
         raise Misuse(msg) from error
+
+
+def _told(error: BaseException) -> str:
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _parents(module: str) -> set[str]:

@@ -4,7 +4,9 @@ Rules of this module:
 
 * What a message says is shown as text. A control character, an escape sequence, a change of direction or a lone
   surrogate is written out (`\x1b[2J`), never sent: whoever reads a conversation must not be steered by it.
-* Rich markup in a text is text: only what `shown` made reaches the console.
+* An id, a name, a note, a line of a log or a cell stays one line: a line break in it is written out as well, so that
+  nothing can pose as the next row. Only `block`, for what people and models say, keeps line breaks.
+* Rich markup in a text is text: only what `shown` or `block` made reaches the console.
 * A long text is cut at a stated length and says how much is missing.
 """
 
@@ -19,7 +21,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["HOSTILE", "clean", "clip", "counted", "one_line", "shown", "size", "time"]
+__all__ = ["HOSTILE", "block", "clean", "clip", "counted", "inline", "one_line", "shown", "size", "time"]
 
 HOSTILE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
@@ -36,6 +38,9 @@ _CLIP: Final = 400
 _UNIT: Final = 1000
 
 
+_BREAKS: Final = re.compile(f"{HOSTILE.pattern}|[\n\t]")
+
+
 def _written_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape", "surrogatepass").decode()
 
@@ -43,6 +48,11 @@ def _written_out(match: re.Match[str]) -> str:
 def clean(text: str) -> str:
     """The text with every character that acts on a terminal written out as an escape; line breaks and tabs stay."""
     return HOSTILE.sub(_written_out, text)
+
+
+def inline(text: str) -> str:
+    """The text cleaned, and on one line: line breaks and tabs are written out as well."""
+    return _BREAKS.sub(_written_out, text)
 
 
 def clip(text: str, limit: int = _CLIP) -> str:
@@ -63,7 +73,12 @@ def one_line(text: str) -> str:
 
 
 def shown(text: str, style: str = "") -> Text:
-    """A cleaned text for the console, in which nothing is markup."""
+    """A cleaned text for the console, on one line, in which nothing is markup."""
+    return Text(inline(text), style=style)
+
+
+def block(text: str, style: str = "") -> Text:
+    """A cleaned text for the console that may have several lines."""
     return Text(clean(text).expandtabs(4), style=style)
 
 

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import plain
 from dalsegno.cli.text import counted, shown, time
+from dalsegno.core.rights import GRANTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,10 +49,11 @@ def threads(
     after: Annotated[str | None, typer.Option(metavar="ID", help="Only those after this thread in the list.")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="With the tombstones of deleted threads.")] = False,
     tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag.")] = None,
+    shared: Annotated[bool, typer.Option("--shared", help="With those of others that are shared with --user.")] = False,
 ) -> None:
     """List threads, with where they stand, their owners and sizes."""
     with frame.connect() as ds:
-        found = ds.threads.list(limit=limit, after=after, deleted=deleted, tag=tag)
+        found = ds.threads.list(limit=limit, after=after, deleted=deleted, tag=tag, shared=shared)
         status = ds.threads.status(*(thread.thread_id for thread in found))
     if frame.out.as_json:
         frame.out.document([{**plain(thread), "status": status[thread.thread_id]} for thread in found])
@@ -67,6 +69,7 @@ def threads(
     if len(found) == limit:
         words = ["threads", "--after", found[-1].thread_id, "--limit", limit, *(["--deleted"] if deleted else [])]
         words += ["--tag", tag] if tag is not None else []
+        words += ["--shared"] if shared else []
         frame.out.note(f"There may be more: {frame.proposal(*words)}")
 
 
@@ -74,14 +77,14 @@ def _table(out: Output, found: Sequence[Thread], status: Mapping[str, Status]) -
     """The threads as a table in which no id wraps; None where there is no room for one."""
     columns: dict[str, list[Text]] = {
         "thread": [shown(thread.thread_id) for thread in found],
-        "owner": [shown(thread.owner or "", "dim") for thread in found],
+        "owner": [shown(_owner(thread), "dim") for thread in found],
         "created": [shown(time(thread.created_at)) for thread in found],
         "last change": [shown(time(thread.updated_at)) for thread in found],
         "events#": [shown(f"{thread.events:,}") for thread in found],
         "checkpoints#": [shown(f"{thread.checkpoints:,}") for thread in found],
         "status": [_status(thread, status) for thread in found],
     }
-    left_out = {"owner"} if not any(thread.owner for thread in found) else set()
+    left_out = {"owner"} if not any(_owner(thread) for thread in found) else set()
     left_out |= {"created"} if out.width < _WIDE else set()
     columns = {name: cells for name, cells in columns.items() if name not in left_out}
     table = out.table(*columns)
@@ -100,8 +103,13 @@ def _lines(found: Sequence[Thread], status: Mapping[str, Status]) -> Iterator[Te
     for thread in found:
         yield shown(thread.thread_id)
         facts = time(thread.updated_at), counted(thread.events, "event"), counted(thread.checkpoints, "checkpoint")
-        more = [each for each in (thread.owner, _status(thread, status).plain) if each]
+        more = [each for each in (_owner(thread), _status(thread, status).plain) if each]
         yield shown("  " + "  ".join([*facts, *more]), "dim")
+
+
+def _owner(thread: Thread) -> str:
+    """Whose it is, and as whom one sees it that is another's."""
+    return f"{thread.owner or 'nobody'} ({thread.role})" if thread.role in GRANTED else thread.owner or ""
 
 
 def _status(thread: Thread, status: Mapping[str, Status]) -> Text:

@@ -4,7 +4,7 @@ Rules of this module:
 
 * An export to a file is written beside it and put in its place when it is whole; one to a device or a pipe goes there.
 * An export holds the truth (`jsonl`: every event of the lineage) or what other programs read (`openai`: the messages
-  of the newest state).
+  of the newest state, or those that stand in another framework's list).
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ def _chat(ds: dalsegno.Dalsegno, thread: str) -> list[dict[str, Any]]:
     Raises:
         Missing: the state has no list of messages.
     """
+    if (kept := ds.histories.messages(thread)) is not None:
+        return convert_to_openai_messages(kept)
     for tree in ds.threads.tree(thread).values():
         if isinstance(tree, list) and tree and all(isinstance(each, dict) and "$m" in each for each in tree):
             chat = convert_to_openai_messages(codec.decode(tree))

@@ -9,7 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -103,9 +103,31 @@ class ActionPolicy:
         if self.kind == ActionKind.SEND and self.recipient is None:
             msg = "a send has its recipient in its key; say who gets it with recipient='name of the parameter'"
             raise Misuse(msg)
+        for name in ("key", "recipient"):
+            pick: object = getattr(self, name)
+            if not (pick is None or isinstance(pick, str) or callable(pick)):
+                msg = f"{name}={pick!r}: give the name of a parameter, or a function of the arguments"
+                raise Misuse(msg)
         for name in ("lease", "reconcile_within"):
             if not isinstance(getattr(self, name), timedelta) or getattr(self, name) <= timedelta(0):
                 msg = f"{name}={getattr(self, name)!r}: give a timedelta longer than nothing"
+                raise Misuse(msg)
+
+    def check(self, name: str, parameters: Collection[str]) -> None:
+        """Refuse a policy that names a parameter which a function does not have.
+
+        Args:
+            name: the action's name.
+            parameters: what the function takes, without what callers do not give.
+
+        Raises:
+            Misuse: `key` or `recipient` names none of them.
+        """
+        for what in ("key", "recipient"):
+            pick = getattr(self, what)
+            if isinstance(pick, str) and pick not in parameters:
+                has = f"its parameters are {', '.join(parameters)}" if parameters else "it has no parameters"
+                msg = f"{what}={pick!r}: action {name!r} takes nothing of that name; {has}"
                 raise Misuse(msg)
 
     def asks(self, arguments: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-__all__ = ["Failure", "backoff", "fingerprint", "gist"]
+__all__ = ["Failure", "backoff", "fingerprint", "gist", "told_safely"]
 
 _LONGEST = timedelta(hours=1)
 _SHOWN = 2000
@@ -46,8 +46,12 @@ class Failure:
     @property
     def told(self) -> str:
         """The failure in words, for people."""
-        text = f"{self.kind.rpartition('.')[2]}: {self.message}"[:_SHOWN]
-        return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+        return told_safely(f"{self.kind.rpartition('.')[2]}: {self.message}")
+
+
+def told_safely(text: str) -> str:
+    """A text at the length it is kept in, in characters that every store takes."""
+    return text[:_SHOWN].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def gist(message: str) -> str:

@@ -48,6 +48,9 @@ def duration(text: object) -> timedelta:
         msg = f"{text!r} is no span of time; write it as 30 days, an hour, 12h or 2 weeks"
         raise Misuse(msg)
     count = 1.0 if found[1].lower() in ("a", "an", "one") else float(found[1])
+    if not count:
+        msg = f"{text!r} is no time at all; write it as 30 days, an hour, 12h or 2 weeks"
+        raise Misuse(msg)
     try:
         return timedelta(seconds=count * unit)
     except OverflowError:
@@ -119,9 +122,13 @@ class RetentionPolicy:
         for field in ("tags", "without_tags"):
             value = getattr(self, field)
             if isinstance(value, str) or not all(isinstance(each, str) and each.strip() for each in value):
-                msg = f"{field}={value!r}: give a set of tags"
+                msg = f"{field}={value!r}: give a set of words that are not blank"
                 raise Misuse(msg)
             object.__setattr__(self, field, frozenset(value))
+        if self.tags and self.tags <= self.without_tags:
+            both = ", ".join(map(repr, sorted(self.tags)))
+            msg = f"policy {self.name!r} is about no thread at all: tags and without_tags both name {both}"
+            raise Misuse(msg, step="take it out of one of them", command="leave one of them out")
         for field in ("keep_latest", "at_least"):
             value = getattr(self, field)
             if value is not None and (type(value) is not int or value < 1):
@@ -132,8 +139,8 @@ class RetentionPolicy:
                 _positive(field, getattr(self, field))
         object.__setattr__(self, "thin", tuple(sorted(map(Thin.of, self.thin), key=lambda each: each.after)))
         if self.keep_latest is None and self.max_age is None and not self.thin and self.expire_after is None:
-            msg = f"policy {self.name!r} has no rule; give keep_latest, max_age, thin or expire_after"
-            raise Misuse(msg)
+            msg = f"policy {self.name!r} has no rule"
+            raise Misuse(msg, step="give keep_latest, max_age, thin or expire_after")
 
     @classmethod
     def of(cls, told: Mapping[str, Any], name: str = "policy") -> RetentionPolicy:

@@ -25,6 +25,7 @@ class Standing(IntEnum):
         ASKED: a question of the head waits for an answer.
         RETRY: a worker's run failed; another attempt is due at a time.
         PARKED: it failed too often, or in a way that trying again cannot mend.
+        ANSWERED: a question of the head was answered beside the run; a worker goes on with it.
     """
 
     CLOSED = 0
@@ -32,6 +33,7 @@ class Standing(IntEnum):
     ASKED = 2
     RETRY = 3
     PARKED = 4
+    ANSWERED = 5
 
 
 class RunStatus(StrEnum):
@@ -39,7 +41,8 @@ class RunStatus(StrEnum):
 
     Attributes:
         RUNNING: someone holds a live lease.
-        ORPHANED: its lease ran out, it was handed over, or another attempt is due; a worker goes on with it.
+        ORPHANED: its lease ran out, it was handed over, another attempt is due, or what it waited for was answered
+            elsewhere; a worker goes on with it.
         WAITING: a question waits for an answer.
         PARKED: workers leave it alone until someone looks at its error.
         UNFINISHED: steps wait and there is no lease: it goes on without one, or was left by a run that had none or let
@@ -60,6 +63,7 @@ _WORDS = {
     Standing.ASKED: RunStatus.WAITING,
     Standing.RETRY: RunStatus.ORPHANED,
     Standing.PARKED: RunStatus.PARKED,
+    Standing.ANSWERED: RunStatus.ORPHANED,
 }
 
 

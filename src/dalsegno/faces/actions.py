@@ -25,7 +25,7 @@ from dalsegno.services import actions, audit
 from dalsegno.services.action_rows import Action
 from dalsegno.services.audit import AuditVerdict
 from dalsegno.services.ids import thread_name
-from dalsegno.services.performing import ANSWERS, Job, reconciling
+from dalsegno.services.performing import ANSWERS, Job, reconciling, told_of
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Actions"]
@@ -71,7 +71,8 @@ class Actions(Face):
         parameter `idempotency_key` is given the key; its callers leave it out.
 
         Raises:
-            Misuse: a send without a recipient, an unknown kind or scope.
+            Misuse: a send without a recipient, an unknown kind or scope, or a `key` or `recipient` that names none of
+                the function's parameters.
         """
         policy = ActionPolicy(
             kind=kind,
@@ -98,6 +99,7 @@ class Actions(Face):
         signature = inspect.signature(function)
         hidden = injected(function)
         takes_key = KEY in signature.parameters
+        policy.check(name, [each for each in signature.parameters if each not in _NO_ARGUMENTS | set(hidden)])
         self._policies[name] = policy
 
         def prepared(args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
@@ -258,11 +260,15 @@ class Actions(Face):
     def _job_of(self, action: Action) -> Job:
         policy = self._policies.get(action.name)
         if policy is None or policy.reconcile is None:
-            msg = f"no reconciler for {action.name!r} is known in this process; give one to its decorator or to know()"
-            raise Misuse(msg)
+            msg = f"no reconciler for {action.name!r} is known in this process"
+            raise Misuse(
+                msg,
+                step="give one to its decorator or to ds.actions.know()",
+                command="name one with --using MODULE:FUNCTION",
+            )
         call = Call(name=action.name, scope=action.scope, anchor=action.anchor, arguments=None, recipient=None)
         key = bytes.fromhex(action.action_id)
-        return Job(thread=action.thread_id, call=call, key=key, policy=policy, ask=False, holder="")
+        return Job(thread=action.thread_id, call=call, key=key, policy=policy, ask=False, holder="", outside=True)
 
     def approve(self, action_id: str, *, by: str | None = None, why: str | None = None, reject: bool = False) -> Action:
         """Approve an action that waits for it, with exactly the arguments it has; or reject it.
@@ -302,7 +308,7 @@ class Actions(Face):
         return self._run(
             lambda scope: actions.decide(
                 scope, seen.thread_id, bytes.fromhex(seen.action_id), move, Role.PERSON, who, version=version,
-                result=kept, why=why,
+                result=kept, why=why, outside=True,
             ),
             write=True,
             key=seen.thread_id,
@@ -318,7 +324,7 @@ class Actions(Face):
         return await self._arun(
             lambda scope: actions.decide(
                 scope, seen.thread_id, bytes.fromhex(seen.action_id), move, Role.PERSON, who, version=version,
-                result=kept, why=why,
+                result=kept, why=why, outside=True,
             ),
             write=True,
             key=seen.thread_id,
@@ -331,8 +337,8 @@ class Actions(Face):
             raise Misuse(msg)
         who = by or self.actor.user
         if who is None:
-            msg = "say who decides, with by=…; it goes on record"
-            raise Misuse(msg)
+            msg = "nobody is named who decides, and that goes on record"
+            raise Misuse(msg, step="say who, with by=…", command="say who, with --by NAME or --user NAME")
         return move, who, [codec.encode(result, "result")] if move is Move.FIND_SUCCEEDED else None
 
 
@@ -340,13 +346,19 @@ def _ends(kept: Mapping[int, tuple[int, str]] | None) -> dict[int, tuple[int, by
     try:
         return {int(thread): (int(seq), bytes.fromhex(end)) for thread, (seq, end) in (kept or {}).items()}
     except (AttributeError, TypeError, ValueError) as error:
-        msg = f"kept: {error}; give the heads of an earlier verdict, {{thread: (row, hash)}}"
-        raise Misuse(msg) from error
+        msg = f"what was kept is no verdict's heads ({error})"
+        raise Misuse(
+            msg,
+            step="give the heads of an earlier verdict, {thread: (row, hash)}",
+            command="keep what `dalsegno audit verify --json` writes",
+        ) from error
 
 
 def _raise_from(cause: BaseException | None, action: Action) -> None:
     if cause is not None:
-        raise ActionOutcomeUnknown(action.name, action_id=action.action_id, known=str(cause)) from cause
+        raise ActionOutcomeUnknown(
+            action.name, action_id=action.action_id, known=action.error or "", reconciler=told_of(cause)
+        ) from cause
 
 
 def _version(asked: str, seen: Action) -> int:

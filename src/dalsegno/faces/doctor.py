@@ -33,6 +33,7 @@ from dalsegno.core.items import (
     size_of,
 )
 from dalsegno.core.journal import Kind, text_of_tree
+from dalsegno.core.rights import GRANTED
 from dalsegno.core.symptoms import (
     NEAR,
     ActionFacts,
@@ -49,6 +50,7 @@ from dalsegno.core.tokens import estimate
 from dalsegno.core.tree import canonical
 from dalsegno.faces.checkpoints import infos_of
 from dalsegno.services import inspect, reading
+from dalsegno.services.access import admit_all
 from dalsegno.services.action_rows import row_of
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
@@ -353,8 +355,8 @@ def _says_error(tree: Any) -> bool:
 
 def _ledger(scope: Scope, name: str) -> Op[list[ActionFacts]]:
     rows = yield Step(
-        "actions_page",
-        {"tenant": scope.tenant, "owner": scope.user, "thread": pack_name(name), "state": None, "limit": ACTIONS},
+        "actions_of",
+        {"tenant": scope.tenant, "owner": None, "thread": pack_name(name), "state": None, "limit": ACTIONS},
     )
     found = [row_of(columns[1:]) for columns in rows]
     return [
@@ -370,7 +372,9 @@ def _ledger(scope: Scope, name: str) -> Op[list[ActionFacts]]:
 
 
 def _beside(scope: Scope, name: str, thread: inspect.Thread) -> Op[list[BesideFacts]]:
-    """Threads of the same owner that were made about the time of this one."""
+    """Threads of the same owner that were made about the time of this one; none for whom a share lets in."""
+    if thread.role in GRANTED:
+        return []
     found = yield Step(
         "threads_beside",
         {
@@ -384,6 +388,7 @@ def _beside(scope: Scope, name: str, thread: inspect.Thread) -> Op[list[BesideFa
     )
     if not found:
         return []
+    yield from admit_all(scope, [unpack_name(columns[1]) for columns in found])
     numbers = json_text([columns[0] for columns in found])
     rows = yield Step("openings", {"tenant": scope.tenant, "threads": numbers, "events": _FIRST})
     openings: dict[int, list[Any]] = defaultdict(list)

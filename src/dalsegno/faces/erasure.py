@@ -21,7 +21,8 @@ from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.services import erasing
 from dalsegno.services.erasing import Erased
 from dalsegno.services.ids import thread_name
-from dalsegno.services.remembering import forget_user
+from dalsegno.services.remembering import count_of_user, forget_user
+from dalsegno.services.shares import forget_member
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Erasure", "ErasureReport"]
@@ -51,6 +52,11 @@ class ErasureReport:
     def size_bytes(self) -> int:
         """Bytes of all bodies that go."""
         return sum(each.size_bytes for each in self.threads)
+
+    @property
+    def found(self) -> bool:
+        """Whether there was anything to erase. A user of whom nothing is known is no error: erasing may be repeated."""
+        return bool(self.threads) or self.memories > 0
 
 
 class Erasure(Face):
@@ -98,7 +104,9 @@ class Erasure(Face):
         closed_for: timedelta = _CLOSED,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Erase every thread that a user owns, deleted ones included, and all of that user's long-term memory.
+        """Erase every thread that a user owns, deleted ones included, all his long-term memory, and his shares.
+
+        What he said and did in threads of others is part of those threads.
 
         Args:
             user: the owner; the connection's own if left out.
@@ -118,9 +126,11 @@ class Erasure(Face):
         if not dry_run:
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
-        memories = 0 if dry_run else self._run(lambda scope: forget_user(scope, owner), write=True)
+        known = count_of_user if dry_run else forget_user
+        memories = self._run(lambda scope: known(scope, owner), write=not dry_run)
+        shares = 0 if dry_run else self._run(lambda scope: forget_member(scope, owner), write=True)
         report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
-        if memories and rewrite and not names:
+        if (memories or shares) and rewrite and not names and not dry_run:
             self._store.rewrite()
         return replace(report, memories=memories)
 
@@ -175,13 +185,15 @@ class Erasure(Face):
     # --- parts
 
     def _owner(self, user: str | None) -> str:
-        own = self._scope().user
-        owner = own if user is None else user
+        own = self._scope().whose
+        owner = self._scope().user if user is None else user
         if not isinstance(owner, str) or not owner.strip():
             msg = 'say whose threads to erase: erasure.user("…")'
             raise Misuse(msg)
         if own is not None and owner != own:
-            msg = f"this connection is {own!r}'s and cannot erase threads of {owner!r}; connect without a user"
+            msg = (
+                f"this connection is {own!r}'s and cannot erase those of {owner!r}; connect without a user, or as admin"
+            )
             raise Misuse(msg)
         return owner
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -13,14 +12,15 @@ from dalsegno.contracts import CardExtractor, Op, Store
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Request, pack
 from dalsegno.core.journal import Event, Kind
+from dalsegno.core.quoting import event_number
 from dalsegno.core.tokens import Count, estimate
-from dalsegno.errors import Misuse
+from dalsegno.errors import Misuse, ThreadNotFound
 from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.face import Face
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease
 from dalsegno.langgraph.extractor import extractor_of
-from dalsegno.langgraph.handing import in_messages, recent_of
+from dalsegno.langgraph.handing import in_messages, recent_of, shown_card
 from dalsegno.langgraph.said import text_of_value
 from dalsegno.langgraph.searching import history_tools
 from dalsegno.services import extracting, handover
@@ -33,7 +33,6 @@ __all__ = ["Handover"]
 
 _RECENT = 60
 """So many of the newest events are looked at for messages."""
-_COORDINATE = re.compile(r"#?\s?([0-9]{1,9})\b")
 
 
 class Handover(Face):
@@ -111,6 +110,40 @@ class Handover(Face):
         _check(budget_tokens, count)
         found = await self._arun(lambda scope: self._material(scope, thread_id))
         return _packed(found, budget_tokens, given, count)
+
+    def instructions(
+        self, thread_id: str, before: str = "", *, budget_tokens: int = 1200, count: Count = estimate
+    ) -> str:
+        """The card as text for an agent's instructions, fenced; nothing where there is nothing to tell.
+
+        Args:
+            thread_id: the thread; one that is not there yet, or is another user's, has nothing to tell.
+            before: instructions that stand before it.
+            budget_tokens: what the card may cost.
+            count: tokens of a text.
+
+        Raises:
+            Damaged: the journal has a gap.
+        """
+        _check(budget_tokens, count)
+        a_text("before", before)
+        try:
+            card = self.card(thread_id)
+        except ThreadNotFound:
+            return before
+        return _instructed(before, card, budget_tokens, count)
+
+    async def ainstructions(
+        self, thread_id: str, before: str = "", *, budget_tokens: int = 1200, count: Count = estimate
+    ) -> str:
+        """Async face of `instructions`."""
+        _check(budget_tokens, count)
+        a_text("before", before)
+        try:
+            card = await self.acard(thread_id)
+        except ThreadNotFound:
+            return before
+        return _instructed(before, card, budget_tokens, count)
 
     def decide(
         self,
@@ -283,12 +316,12 @@ class Handover(Face):
         Raises:
             ThreadNotFound: no such thread, or another user's.
         """
-        wanted = tuple(map(_number, numbers))
+        wanted = tuple(map(event_number, numbers))
         return self._run(lambda scope: handover.quotes(scope, thread_name(thread_id), wanted, text_of_value))
 
     async def aquotes(self, thread_id: str, numbers: Sequence[int | str]) -> list[Event]:
         """Async face of `quotes`."""
-        wanted = tuple(map(_number, numbers))
+        wanted = tuple(map(event_number, numbers))
         return await self._arun(lambda scope: handover.quotes(scope, thread_name(thread_id), wanted, text_of_value))
 
     def tools(self, thread_id: str) -> list[BaseTool]:
@@ -317,6 +350,10 @@ class Handover(Face):
         )
 
 
+def _instructed(before: str, card: Card, budget_tokens: int, count: Count) -> str:
+    return "\n\n".join(filter(None, (before, shown_card(card, budget_tokens, count))))
+
+
 def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request:
     return in_messages(
         pack(
@@ -338,24 +375,14 @@ def _said(kind: Kind, by: str, text: str, evidence: Sequence[int | str], *, owne
         raise Misuse(f"text is blank; say what is {'decided' if kind is Kind.DECISION else 'to be done'}.")
     if isinstance(evidence, str):
         raise Misuse(f"evidence={evidence!r} is one text; give a list of numbers or coordinates, such as ['#12 user'].")
-    return Said(kind=kind, author=by, text=text, evidence=tuple(map(_number, evidence)), owner=owner, due=due)
+    return Said(kind=kind, author=by, text=text, evidence=tuple(map(event_number, evidence)), owner=owner, due=due)
 
 
 def _ended(what: int | str, by: str) -> Said:
     a_text("by", by)
     if isinstance(what, str) and not what.lstrip().startswith("#"):
         return _said(Kind.DONE, by, what, ())
-    return Said(kind=Kind.DONE, author=by, text="", closes=_number(what))
-
-
-def _number(given: Any) -> int:
-    """The number of an event, or of a coordinate."""
-    if type(given) is int and given > 0:
-        return given
-    found = _COORDINATE.match(given.strip()) if isinstance(given, str) else None
-    if found is None or not int(found[1]):
-        raise Misuse(f"{given!r} names no event; give its number, such as 12, or its coordinate, such as '#12 user'.")
-    return int(found[1])
+    return Said(kind=Kind.DONE, author=by, text="", closes=event_number(what))
 
 
 def _rules(rules: Any) -> tuple[str, ...]:

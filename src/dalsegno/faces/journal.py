@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from langchain_core.messages import BaseMessage
 
 from dalsegno.contracts import Op, Store
 from dalsegno.core import codec
 from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.journal import Event, Kind, author_of
+from dalsegno.core.quoting import Quote
 from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text, an_aware_time
 from dalsegno.faces.face import Face
 from dalsegno.faces.runs import Lease
-from dalsegno.langgraph.said import text_of_value
+from dalsegno.langgraph.said import text_of_value, without_item
 from dalsegno.services import journal
 from dalsegno.services.frames import to_micros
 from dalsegno.services.ids import thread_name
@@ -67,6 +70,25 @@ class Journal(Face):
     async def asearch(self, thread_id: str, text: str, limit: int | None = 10) -> list[Event]:
         """Async face of `search`."""
         return await self._arun(lambda scope: self._search(scope, thread_id, text, limit))
+
+    def quoted(self, thread_id: str, events: Sequence[Event]) -> list[Quote]:
+        """What became of the messages of events that were read or found: whether one was edited or deleted since.
+
+        Args:
+            thread_id: the thread they are of.
+            events: events of the head's lineage; others are given back as they are.
+
+        Returns:
+            A `Quote` for each, in order. Messages without an id cannot be followed; they are as they were said.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+        """
+        return _quotes(events, self._run(lambda scope: self._quoted(scope, thread_id, events)))
+
+    async def aquoted(self, thread_id: str, events: Sequence[Event]) -> list[Quote]:
+        """Async face of `quoted`."""
+        return _quotes(events, await self._arun(lambda scope: self._quoted(scope, thread_id, events)))
 
     def append(
         self,
@@ -136,10 +158,21 @@ class Journal(Face):
             scope, thread_name(thread_id), text_of_value, after=after, limit=limit, checkpoint_id=checkpoint_id
         )
 
+    def _quoted(self, scope: Scope, thread_id: str, events: Sequence[Event]) -> Op[dict[int, tuple[int, Event | None]]]:
+        return journal.quoted(scope, thread_name(thread_id), text_of_value, [event.seq for event in events])
+
     def _search(self, scope: Scope, thread_id: str, text: str, limit: int | None) -> Op[list[Event]]:
         a_text("text", text)
         a_count("limit", limit, optional=True)
         return journal.search(scope, thread_name(thread_id), text_of_value, text=text, limit=limit)
+
+
+def _quotes(events: Sequence[Event], found: Mapping[int, tuple[int, Event | None]]) -> list[Quote]:
+    quotes = []
+    for event in events:
+        first, now = found.get(event.seq, (event.seq, None))
+        quotes.append(Quote(event=event, came_at=0 if first == event.seq else first, now=now))
+    return quotes
 
 
 def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.NewEvent:
@@ -150,6 +183,8 @@ def _new(kind: str, author: str, payload: Any, at: datetime | None) -> journal.N
         raise Misuse(msg) from None
     an_aware_time("at", at)
     a_text("author", author)
+    if isinstance(payload, BaseMessage):
+        payload = without_item(payload)  # a copy of a framework's message is no item of this thread's list
     micros = None if at is None else to_micros(at)
     return journal.NewEvent(
         kind=known,

@@ -20,6 +20,7 @@ from dalsegno.core.extraction import Proposal, Sentence, propose, spoken_sentenc
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.memories import Memory
 from dalsegno.core.memory_gate import Role
+from dalsegno.core.rights import Right
 from dalsegno.errors import MemoryRefused, Misuse
 from dalsegno.faces.arguments import a_count, a_text, an_aware_time
 from dalsegno.faces.face import Face
@@ -32,7 +33,7 @@ from dalsegno.services.ids import thread_name
 from dalsegno.services.memories import Embedded
 from dalsegno.services.memory_rows import text_of_fact
 from dalsegno.services.remembering import Claim, Question
-from dalsegno.services.threads_row import Scope
+from dalsegno.services.threads_row import Scope, find_thread
 
 __all__ = ["Extraction", "Memories", "NotKept"]
 
@@ -438,7 +439,10 @@ def _one_of(memory_id: str | None, subject: str | None) -> None:
     a_text("memory_id", memory_id, optional=True)
     a_text("subject", subject, optional=True)
     if (memory_id is None) == (subject is None):
-        raise Misuse("forget one memory by its id, or all about a subject: give the one or the other.")
+        raise Misuse(
+            "forget one memory by its id, or all about a subject: give the one or the other",
+            command="name the MEMORY, or give --subject NAME",
+        )
 
 
 def _history(
@@ -468,6 +472,7 @@ def _listed(scope: Scope, limit: int | None) -> Op[builtins.list[Memory]]:
 
 
 def _user_said(scope: Scope, name: str) -> Op[builtins.list[Sentence]]:
+    yield from find_thread(scope, name, Right.DISPOSE)
     events = yield from journal.read(scope, name, text_of_value)
     latest = {event.seq: event for event in events if event.kind in (Kind.MESSAGE, Kind.EDIT)}
     return [

@@ -14,7 +14,7 @@ from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.keeping import Keeping
-from dalsegno.services import run_rows, runs
+from dalsegno.services import orphans, run_rows, runs
 from dalsegno.services.ids import thread_name
 from dalsegno.services.run_rows import Run
 from dalsegno.services.threads_row import Scope
@@ -160,17 +160,19 @@ class Runs(Face):
     def unpark(self, thread_id: str) -> None:
         """Let workers go on with a parked run at once, with all its attempts before it.
 
+        What a person decided against in its step is asked anew.
+
         Raises:
             Refused: it is not parked, and no attempt is due.
             LeaseHeld: someone runs it.
         """
         name = thread_name(thread_id)
-        self._run(lambda scope: run_rows.unpark(scope, name), write=True, key=name)
+        self._run(lambda scope: orphans.unpark(scope, name), write=True, key=name)
 
     async def aunpark(self, thread_id: str) -> None:
         """Async face of `unpark`."""
         name = thread_name(thread_id)
-        await self._arun(lambda scope: run_rows.unpark(scope, name), write=True, key=name)
+        await self._arun(lambda scope: orphans.unpark(scope, name), write=True, key=name)
 
     def lease(self, thread_id: str, ttl: timedelta = _TTL, *, holder: str | None = None) -> Lease:
         """Take the lease of a thread; while it is live, writes without its token are refused.

@@ -20,17 +20,19 @@ from dalsegno.faces.status import Status, statuses
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.langgraph.searchable import texts_of
 from dalsegno.services import inspect, reading, upkeep
+from dalsegno.services import shares as sharing
 from dalsegno.services import tags as tagging
 from dalsegno.services.blobs import blob_of
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
 from dalsegno.services.loading import Loaded
 from dalsegno.services.memory_check import check_memories
+from dalsegno.services.shares import Share, check_member, check_role
 from dalsegno.services.sound import sound
 from dalsegno.services.tags import check_tags
 from dalsegno.services.threads_row import Scope
 
-__all__ = ["CheckpointInfo", "Diagnosis", "Report", "Status", "Threads"]
+__all__ = ["CheckpointInfo", "Diagnosis", "Report", "Share", "Status", "Threads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,13 @@ class Threads(Face):
         self._saver = saver
 
     def list(
-        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False, tag: str | None = None
+        self,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        deleted: bool = False,
+        tag: str | None = None,
+        shared: bool = False,
     ) -> builtins.list[Thread]:
         """Threads by id.
 
@@ -74,8 +82,9 @@ class Threads(Face):
             after: only ids after this one, for the next page.
             deleted: with the tombstones of deleted threads.
             tag: only threads with this tag.
+            shared: with threads of others that are shared with the user; `Thread.role` tells which.
         """
-        return self._run(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag))
+        return self._run(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag, shared=shared))
 
     def get(self, thread_id: str) -> Thread:
         """One thread.
@@ -128,6 +137,40 @@ class Threads(Face):
         """
         words = check_tags(tags)
         self._run(lambda scope: tagging.untag(scope, thread_name(thread_id), words), write=True, key=thread_id)
+
+    def share(self, thread_id: str, user: str, role: str = "reader") -> None:
+        """Let another user read a thread, or write to it; a share that he has changes its role. It goes on record.
+
+        Args:
+            thread_id: the thread.
+            user: the name he connects with.
+            role: `reader` looks at all of it; `writer` runs it, appends and acts, too. Neither deletes it, prunes it,
+                shares it, tags it or erases it.
+
+        Raises:
+            ThreadNotFound: no such thread, or another user's.
+            NotPermitted: it is itself only shared with this user.
+            Misuse: it is that user's own thread, or an argument is none.
+        """
+        name, member, given = thread_name(thread_id), check_member(user), check_role(role)
+        self._run(lambda scope: sharing.share(scope, name, member, given), write=True, key=name)
+
+    def unshare(self, thread_id: str, user: str) -> None:
+        """Take a user's share back, at once; one that he does not have is no error. It goes on record.
+
+        Raises:
+            ThreadNotFound, NotPermitted: as `share`.
+        """
+        name, member = thread_name(thread_id), check_member(user)
+        self._run(lambda scope: sharing.unshare(scope, name, member), write=True, key=name)
+
+    def shares(self, thread_id: str) -> builtins.list[Share]:
+        """With whom a thread is shared, by name; told to its owner and to admins.
+
+        Raises:
+            ThreadNotFound, NotPermitted: as `share`.
+        """
+        return self._run(lambda scope: sharing.shares(scope, thread_name(thread_id)))
 
     def prune(self, thread_id: str, keep: int = 1) -> int:
         """Drop old checkpoints; the journal keeps what happened.
@@ -251,10 +294,16 @@ class Threads(Face):
     # --- the same for event loops
 
     async def alist(
-        self, limit: int | None = None, after: str | None = None, *, deleted: bool = False, tag: str | None = None
+        self,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        deleted: bool = False,
+        tag: str | None = None,
+        shared: bool = False,
     ) -> builtins.list[Thread]:
         """Async face of `list`."""
-        return await self._arun(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag))
+        return await self._arun(lambda scope: _listed(scope, limit, after, deleted=deleted, tag=tag, shared=shared))
 
     async def aget(self, thread_id: str) -> Thread:
         """Async face of `get`."""
@@ -286,6 +335,20 @@ class Threads(Face):
         """Async face of `untag`."""
         words = check_tags(tags)
         await self._arun(lambda scope: tagging.untag(scope, thread_name(thread_id), words), write=True, key=thread_id)
+
+    async def ashare(self, thread_id: str, user: str, role: str = "reader") -> None:
+        """Async face of `share`."""
+        name, member, given = thread_name(thread_id), check_member(user), check_role(role)
+        await self._arun(lambda scope: sharing.share(scope, name, member, given), write=True, key=name)
+
+    async def aunshare(self, thread_id: str, user: str) -> None:
+        """Async face of `unshare`."""
+        name, member = thread_name(thread_id), check_member(user)
+        await self._arun(lambda scope: sharing.unshare(scope, name, member), write=True, key=name)
+
+    async def ashares(self, thread_id: str) -> builtins.list[Share]:
+        """Async face of `shares`."""
+        return await self._arun(lambda scope: sharing.shares(scope, thread_name(thread_id)))
 
     async def aprune(self, thread_id: str, keep: int = 1) -> int:
         """Async face of `prune`."""
@@ -380,11 +443,13 @@ def _config(thread_id: str, checkpoint_id: str | None, ns: str) -> Any:
     return {"configurable": conf}
 
 
-def _listed(scope: Scope, limit: int | None, after: str | None, *, deleted: bool, tag: str | None) -> Op[list[Thread]]:
+def _listed(
+    scope: Scope, limit: int | None, after: str | None, *, deleted: bool, tag: str | None, shared: bool
+) -> Op[list[Thread]]:
     a_count("limit", limit, optional=True)
     a_text("after", after, optional=True)
     a_text("tag", tag, optional=True)
-    return inspect.list_threads(scope, after=after, limit=limit, deleted=deleted, tag=tag)
+    return inspect.list_threads(scope, after=after, limit=limit, deleted=deleted, tag=tag, shared=shared)
 
 
 def _infos(scope: Scope, name: str, limit: int | None, before: str | None, ns: str | None) -> Op[list[CheckpointInfo]]:

@@ -63,6 +63,7 @@ class Actor:
             fence=place.fence,
             user=self.user,
             can_ask=place.can_ask,
+            task=place.task if place.can_ask else None,
         )
 
     def perform(self, job: Job, effect: Callable[[], Any]) -> Any:
@@ -122,7 +123,7 @@ class Actor:
                 async with Pulse(self, job, token):
                     return await effect()
             case Look(action, within):
-                return await asyncio.wait_for(_alooked(job, action, within.total_seconds()), within.total_seconds())
+                return await _alooked(job, action, within.total_seconds())
             case Ask(question):
                 return ask(question)
         raise AssertionError(work)
@@ -214,19 +215,40 @@ def _looked(job: Job, action: Any, seconds: float) -> Any:
     thread = threading.Thread(target=copy_context().run, args=(look,), name="dalsegno-reconciler", daemon=True)
     thread.start()
     thread.join(seconds)
+    if failed and isinstance(failed[0], Exception):
+        raise failed[0]
     if failed:
-        raise RuntimeError(f"the reconciler raised {type(failed[0]).__name__}: {failed[0]}") from failed[0]
+        raise _stopped(failed[0])
     if not said:
-        msg = f"the reconciler has not answered within {seconds:g} s"
-        raise TimeoutError(msg)
+        raise _late(seconds)
     return said[0]
 
 
 async def _alooked(job: Job, action: Any, seconds: float) -> Any:
     reconcile: Any = job.policy.reconcile
-    if inspect.iscoroutinefunction(reconcile):
-        return await reconcile(action)
-    return await asyncio.to_thread(_looked, job, action, seconds)
+    if not inspect.iscoroutinefunction(reconcile):
+        return await asyncio.to_thread(_looked, job, action, seconds)
+    looking = asyncio.ensure_future(reconcile(action))
+    try:
+        done, _ = await asyncio.wait([looking], timeout=seconds)
+    except asyncio.CancelledError:
+        looking.cancel()
+        raise
+    if not done:
+        looking.cancel()
+        raise _late(seconds)
+    if looking.cancelled():
+        raise _stopped(asyncio.CancelledError())
+    return looking.result()
+
+
+def _late(seconds: float) -> TimeoutError:
+    return TimeoutError(f"it has not answered within {seconds:g} s")
+
+
+def _stopped(error: BaseException) -> RuntimeError:
+    """What would end a whole program, out of a reconciler: there it only means that it has no answer."""
+    return RuntimeError(f"it ended with {type(error).__name__}")
 
 
 async def _awaited(found: Awaitable[Any]) -> Any:

@@ -25,13 +25,14 @@ from dalsegno.core.card.rendering import render
 from dalsegno.core.cuts import Turn
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.pieces import fenced
-from dalsegno.core.tokens import Count
+from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import DalsegnoError, ThreadNotFound
 from dalsegno.langgraph.originals import thread_of
+from dalsegno.langgraph.said import without_item
 from dalsegno.langgraph.searching import ReadsHistory
 from dalsegno.langgraph.turns import turn_of, turn_of_event
 
-__all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of"]
+__all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of", "shown_card"]
 
 _log = logging.getLogger("dalsegno.handover")
 
@@ -58,6 +59,9 @@ def recent_of(events: Sequence[Event], count: Count, deleted: Collection[str] = 
         turn = turn_of_event(event, count)
         if id_ is not None and id_ in deleted:
             found.append(Recent(turn=turn, note=_GONE, barred=True))
+            continue
+        if event.kind is Kind.NOTE:
+            found.append(Recent(turn=turn))
             continue
         if not isinstance(event.payload, BaseMessage) or event.payload.type == "remove":
             found.append(_spoken(event, turn, count))
@@ -113,12 +117,43 @@ def _without_open_calls(found: Sequence[Recent]) -> list[Recent]:
 
 
 def in_messages(request: Request) -> Request:
-    """The same request with instructions as `SystemMessage`."""
-    messages: list[Any] = [
-        SystemMessage(content=str(message["content"])) if isinstance(message, dict) else message
-        for message in request.messages
-    ]
+    """The same request with instructions as `SystemMessage`, and without what messages carry of other frameworks.
+
+    Other frameworks have an item for each call of a model's answer; here they are one message again, which is what
+    providers take.
+    """
+    messages: list[Any] = []
+    goes_on = False
+    for message in request.messages:
+        if isinstance(message, dict):
+            messages.append(SystemMessage(content=str(message["content"])))
+            goes_on = False
+        elif (plain := without_item(message)) is message:
+            messages.append(message)
+            goes_on = False
+        elif goes_on and isinstance(plain, AIMessage):
+            messages[-1] = _together(messages[-1], plain)
+        else:
+            messages.append(plain)
+            goes_on = isinstance(plain, AIMessage)
     return replace(request, messages=tuple(messages))
+
+
+def _together(first: AIMessage, second: AIMessage) -> AIMessage:
+    texts = [text for text in (first.content, second.content) if text]
+    plain = all(isinstance(text, str) for text in texts)
+    blocks = [
+        {"type": "text", "text": block} if isinstance(block, str) else block
+        for text in texts
+        for block in ([text] if isinstance(text, str) else text)
+    ]
+    return first.model_copy(
+        update={
+            "content": "\n".join(map(str, texts)) if plain else blocks,
+            "tool_calls": [*first.tool_calls, *second.tool_calls],
+            "invalid_tool_calls": [*first.invalid_tool_calls, *second.invalid_tool_calls],
+        }
+    )
 
 
 # --- the card in an agent's calls ---------------------------------------------------------------------
@@ -167,20 +202,21 @@ class ShownCard:
     def text(self) -> str:
         """The card as it stands now."""
         try:
-            return _shown(self._ds.handover.card(current_thread()))
+            return shown_card(self._ds.handover.card(current_thread()))
         except DalsegnoError as error:
             return _unshown(error)
 
     async def atext(self) -> str:
         """Async face of `text`."""
         try:
-            return _shown(await self._ds.handover.acard(current_thread()))
+            return shown_card(await self._ds.handover.acard(current_thread()))
         except DalsegnoError as error:
             return _unshown(error)
 
 
-def _shown(card: Card) -> str:
-    return fenced(render(card, _CARD_TOKENS).text) if any(True for _ in card.entries) else ""
+def shown_card(card: Card, budget_tokens: int = _CARD_TOKENS, count: Count = estimate) -> str:
+    """A card as text for instructions, fenced; "" of an empty one."""
+    return fenced(render(card, budget_tokens, count).text) if any(True for _ in card.entries) else ""
 
 
 def _unshown(error: DalsegnoError) -> str:

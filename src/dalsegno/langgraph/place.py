@@ -34,12 +34,14 @@ class Place:
     Attributes:
         thread: the thread's id; None when nobody said.
         step: id of the tool call or task; None when there is none.
+        task: LangGraph's id of the task, the same each time its step is run again; None outside of a run.
         fence: fencing token of the run's lease.
         can_ask: whether the run can be interrupted for a person's answer.
     """
 
     thread: str | None = None
     step: str | None = None
+    task: str | None = None
     fence: int | None = None
     can_ask: bool = False
 
@@ -57,6 +59,7 @@ def here(tool_call_id: str | None = None) -> Place:
         found = Place(
             thread=thread_name(conf["thread_id"]),
             step=None if task is None else f"task {task}",
+            task=None if task is None else str(task),
             fence=fence_of(conf),
             can_ask=conf.get(CONFIG_KEY_SCRATCHPAD) is not None and bool(conf.get(CONFIG_KEY_CHECKPOINTER)),
         )

@@ -7,10 +7,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from dalsegno.core.histories import is_carrying
 from dalsegno.core.journal import Kind, author_of, text_of
 from dalsegno.services.arrivals import Said
 
-__all__ = ["has_messages", "said_of", "text_of_value"]
+__all__ = ["has_messages", "said_of", "text_of_value", "without_item"]
 
 
 _PERSONS = frozenset({"human", "HumanMessageChunk", "chat"})
@@ -39,6 +40,13 @@ def said_of(message: Any, node: str | None) -> Said | None:
         text=text_of_value(message),
         by_person=role in _PERSONS,
     )
+
+
+def without_item(message: BaseMessage) -> BaseMessage:
+    """A message without what it carries of another framework's item; the very message where it carries none."""
+    if not is_carrying(message.response_metadata):
+        return message
+    return message.model_copy(update={"response_metadata": {}})
 
 
 def text_of_value(value: Any) -> str:

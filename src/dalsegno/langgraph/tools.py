@@ -175,7 +175,7 @@ class ActionToolNode(ToolNode):
             settings: what else `ToolNode` takes. Wrappers of its own stand around the ledger.
 
         Raises:
-            Misuse: a name is no tool's, or a policy is something else.
+            Misuse: a name is no tool's, a policy is something else, or names a parameter that its tool does not have.
         """
         ledger = ToolActions(ds, actions)
         self.action_names = frozenset(actions)
@@ -199,6 +199,8 @@ class ActionToolNode(ToolNode):
         if unknown:
             msg = f"actions names {unknown[0]!r}, and no tool has that name; it has {', '.join(self.tools_by_name)}"
             raise Misuse(msg)
+        for name, policy in actions.items():
+            policy.check(name, _parameters(self.tools_by_name[name]))
 
 
 def _checked(result: Any) -> Any:
@@ -251,6 +253,14 @@ def _function(tool: BaseTool | None) -> Callable[..., Any] | None:
 def _fields(tool: BaseTool | None) -> Mapping[str, Any]:
     schema = getattr(tool, "args_schema", None)
     return schema.model_fields if isinstance(schema, type) and issubclass(schema, BaseModel) else {}
+
+
+def _parameters(tool: BaseTool) -> list[str]:
+    """What a model can give to a tool, and what the tool takes besides."""
+    function = _function(tool)
+    hidden = {_KEY, *(injected(function) if function is not None else ())}
+    own = [] if function is None else list(inspect.signature(function).parameters)
+    return [name for name in dict.fromkeys([*tool.args, *own]) if name not in hidden]
 
 
 def _arguments(tool: BaseTool | None, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
 from dalsegno.contracts import CardExtractor, Op, Store
+from dalsegno.core.asking import asks_for
 from dalsegno.core.standing import Standing
 from dalsegno.errors import (
     ActionInFlight,
@@ -57,6 +58,9 @@ from dalsegno.services.threads_row import Scope
 __all__ = ["Told", "Upkeep", "Worker"]
 
 R = TypeVar("R")
+
+_TOLD = 200
+"""At most so many characters of a question are told."""
 
 _LOST_GRACE = timedelta(seconds=10)
 """How long a run that lost its lease may take to end when it is cancelled."""
@@ -94,10 +98,10 @@ class Told:
     """One thing that a worker has to say.
 
     Attributes:
-        what: `took`, `finished`, `waiting`, `failed`, `parked`, `put off`, `handed over`, `lost`, `gone`, `upkeep`,
-            `upkeep failed` or `unavailable`.
+        what: `took`, `finished`, `waiting`, `answered` (it was about to wait), `failed`, `parked`, `put off`,
+            `handed over`, `lost`, `gone`, `upkeep`, `upkeep failed` or `unavailable`.
         thread_id: whose run; "" where it is about none.
-        why: the error, or what was done.
+        why: the error, what is waited for, or what was done.
         attempts: how many equal failures there were.
         seconds: how long the run, or the wait for the next attempt, takes.
     """
@@ -272,7 +276,8 @@ class Worker:
         try:
             told = await self._ended(taken, running)
         except LeaseLost as error:
-            told = Told(what="lost", why=str(error))
+            gone = isinstance(error.__cause__, (ThreadDeleted, ThreadNotFound))
+            told = Told(what="gone" if gone else "lost", why=str(error))
         except (ThreadDeleted, ThreadNotFound) as error:
             told = Told(what="gone", why=str(error))
         except StoreError as error:
@@ -310,11 +315,16 @@ class Worker:
             seconds = 0.0 if pause is None else pause.total_seconds()
             what = "parked" if pause is None else "failed"
             return Told(what=what, why=failed.told, attempts=count, seconds=seconds)
-        stands = await self._write(lambda scope: orphans.settle(scope, name, token, closed=waits is False), thread=name)
-        return Told(what="finished" if stands == Standing.CLOSED else "waiting")
+        closed = waits is None
+        stands = await self._write(lambda scope: orphans.settle(scope, name, token, closed=closed), thread=name)
+        if stands == Standing.ANSWERED:
+            return Told(what="answered")
+        if stands == Standing.CLOSED:
+            return Told(what="finished")
+        return Told(what="waiting", why="; ".join(f"for {each}" for each in waits or ()))
 
-    async def _kept(self, taken: Taken, running: _Running) -> bool | None:
-        """Go on with a run while its lease is kept; False when its head has nothing to run."""
+    async def _kept(self, taken: Taken, running: _Running) -> list[str] | None:
+        """Go on with a run while its lease is kept; what it asks for, or None when its head has nothing to run."""
         loop, name, token = asyncio.get_running_loop(), taken.thread_id, taken.token
         run = asyncio.create_task(self._gone_on(taken, running))
 
@@ -344,18 +354,21 @@ class Worker:
             raise keeping.lost
         return run.result()
 
-    async def _gone_on(self, taken: Taken, running: _Running) -> bool | None:
+    async def _gone_on(self, taken: Taken, running: _Running) -> list[str] | None:
         config: RunnableConfig = {
             **self._config,
             "configurable": {**self._config.get("configurable", {}), "thread_id": taken.thread_id, FENCE: taken.token},
         }
         waits = await self.ds.checkpointer.awaiting(config)
         if not waits:
-            return False
-        if stops_before(self.graph, waits):
             return None
-        await aresume(self.graph, taken.thread_id, config=config, durability=self._durability, control=running.control)
-        return None
+        if stops_before(self.graph, waits):
+            return [f"someone to go on at the breakpoint before {' and '.join(waits)}"]
+        state = await aresume(
+            self.graph, taken.thread_id, config=config, durability=self._durability, control=running.control
+        )
+        questions = state.get("__interrupt__", ()) if isinstance(state, dict) else ()
+        return [asks_for(getattr(each, "value", each))[:_TOLD] for each in questions]
 
     # --- upkeep
 

@@ -10,11 +10,15 @@ Rules of this module:
 * Found succeeded: the stored result. Found failed: once more, and counted. Found running: refused
   while its lease is alive.
 * An approval holds for the very arguments it was given for, and for as long as it was given.
+* A question that a run puts to a person is noted with the task that puts it. What a person decides against is told to
+  that task whenever it makes the call again; any other call of the same kind begins anew. An answer from outside makes
+  the run that waits for it due.
 * What an operation has noticed is committed even when the caller may not go on, so it is returned, not raised.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -24,15 +28,31 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.actions import ActionKind, Move, Role, State
 from dalsegno.core.arguments import ActionScope, Call
-from dalsegno.core.tree import Json, digest
+from dalsegno.core.standing import Standing
+from dalsegno.core.tree import Json, canonical, digest
 from dalsegno.errors import ActionInFlight, ActionMoved, ActionNotFound, KeyReused, Misuse
+from dalsegno.services.access import admit_all, admit_one
 from dalsegno.services.action_rows import Action, ActionRow, load_row, new_row, row_of, save_row, update_step, view
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["Begun", "Ending", "Turn", "begin", "decide", "find", "finish", "keep", "notice", "page", "withdraw"]
+__all__ = [
+    "Begun",
+    "Ending",
+    "Turn",
+    "ask_anew",
+    "begin",
+    "decide",
+    "find",
+    "finish",
+    "keep",
+    "notice",
+    "page",
+    "withdraw",
+]
 
 _SECOND = 1_000_000
 _KEY_DIGITS = 64
@@ -46,6 +66,7 @@ class Turn(StrEnum):
     DONE = "done"
     WAIT = "wait"
     LOST = "lost"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +74,16 @@ class Begun:
     """What `begin` found.
 
     Attributes:
-        turn: run the effect, take the stored result, wait for an approval, or find out what became of it.
+        turn: run the effect, take the stored result, wait for an approval, find out what became of it, or leave it.
         action: the action as it stands.
         token: under `run`, the token to finish it with.
+        verdict: under `refused`, what a person decided in answer to this very task, `reject` or `find_failed`, and who.
     """
 
     turn: Turn
     action: Action
     token: int = 0
+    verdict: tuple[Move, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +114,7 @@ def begin(
     ask: bool = False,
     lasts: timedelta | None = None,
     fence: int | None = None,
+    task: str | None = None,
 ) -> Op[Begun]:
     """Write a call down and take its lease, or tell why it may not run.
 
@@ -105,6 +129,7 @@ def begin(
         ask: whether someone has to approve it first.
         lasts: how long an approval counts; None for ever.
         fence: the run's fencing token, when it has a lease on the thread.
+        task: the task of a run that makes the call, if that can put a question.
 
     Raises:
         ActionInFlight: its lease is alive.
@@ -115,15 +140,43 @@ def begin(
     row = yield from load_row(thread, key)
     if row is None:
         row = new_row(call, kind, key, thread.now)
-    elif call.scope is ActionScope.KEY and row.arguments != call.arguments:
+    elif call.scope is ActionScope.KEY and canonical(row.arguments) != canonical(call.arguments):
         raise KeyReused(
             row.name, row.anchor or "", recorded=codec.decode(row.arguments), given=codec.decode(call.arguments)
         )
+    if (verdict := _told_already(row, task)) is not None:
+        return Begun(turn=Turn.REFUSED, action=view(name, row), verdict=verdict)
     turn = _turn(row, thread.now, holder=holder, ttl=_micros(ttl), ask=ask, lasts=lasts)
+    if turn in (Turn.WAIT, Turn.LOST) and _asks(row, task) and not row.trail:
+        yield update_step(thread, row)
     yield from save_row(thread, row)
     if turn is Turn.RUN:
         yield Step("commit_durably", {})
     return Begun(turn=turn, action=view(name, row), token=row.fence)
+
+
+def _asks(row: ActionRow, task: str | None) -> bool:
+    """Note which task puts the question; whether that is new."""
+    tasks = (row.approval or {}).get("tasks", [])
+    if task is None or task in tasks:
+        return False
+    row.approval = {**(row.approval or {}), "tasks": [*tasks, task]}
+    return True
+
+
+def _told_already(row: ActionRow, task: str | None) -> tuple[Move, str] | None:
+    """What a person decided against the action in answer to a question of this task."""
+    approval = row.approval or {}
+    if row.state is not State.FAILED or task is None or "said" not in approval or task not in approval["tasks"]:
+        return None
+    move, by = approval["said"]
+    return Move(move), str(codec.decode(by))
+
+
+def _without_question(row: ActionRow) -> None:
+    """Forget who asked and what was said: the action goes on."""
+    kept = {name: value for name, value in (row.approval or {}).items() if name not in ("tasks", "said")}
+    row.approval = kept or None
 
 
 def _turn(row: ActionRow, now: int, *, holder: str, ttl: int, ask: bool, lasts: timedelta | None) -> Turn:
@@ -140,11 +193,13 @@ def _turn(row: ActionRow, now: int, *, holder: str, ttl: int, ask: bool, lasts: 
     if row.state is State.FAILED:
         row.move(Move.AGAIN, Role.LEDGER, _LEDGER, now)
         row.error = None
+        _without_question(row)
     if row.state is State.PENDING and ask and not _approved(row, now):
         row.approval = {"asked_at": now, "lasts": None if lasts is None else _micros(lasts)}
         row.move(Move.ASK, Role.LEDGER, _LEDGER, now)
     if row.state is State.AWAITING_APPROVAL:
         return Turn.WAIT
+    _without_question(row)
     row.move(Move.START, Role.LEDGER, _LEDGER, now, holder=holder)
     row.attempts += 1
     row.fence += 1
@@ -268,6 +323,7 @@ def decide(
     result: Json = None,
     why: str | None = None,
     fence: int | None = None,
+    outside: bool = False,
 ) -> Op[Action]:
     """Make a move that a reconciler or a person decides.
 
@@ -282,15 +338,17 @@ def decide(
         result: under `find_succeeded`, `[tree]` of what it came back with.
         why: evidence, or a reason.
         fence: the run's fencing token, when it has a lease on the thread.
+        outside: whether it is decided beside the runs of the thread, whoever holds its lease; a run that waits for it
+            is due then.
 
     Raises:
         ActionMoved: it is not at this version any more; nothing was changed.
         IllegalMove: the action is not where this move starts.
     """
     if not by.strip():
-        msg = "by is blank; say who decides, it goes on record"
-        raise Misuse(msg)
-    thread = yield from lock_thread(scope, name, create=False, fence=fence)
+        msg = "nobody is named who decides, and that goes on record"
+        raise Misuse(msg, step="say who, with by=…", command="say who, with --by NAME")
+    thread = yield from lock_thread(scope, name, create=False, fence=fence, beside=outside)
     row = yield from load_row(thread, key)
     if row is None:
         raise _not_found(key.hex())
@@ -299,6 +357,7 @@ def decide(
             row.name, action_id=row.id, state=str(row.state), why="it has moved since the question was put"
         )
     row.move(move, role, by, thread.now, why=why, result=result)
+    tasks = (row.approval or {}).get("tasks", [])
     if move is Move.APPROVE:
         lasts = (row.approval or {}).get("lasts")
         row.approval = {
@@ -310,12 +369,42 @@ def decide(
         }
     else:
         row.result = result if result is not None or move is not Move.FIND_SUCCEEDED else [None]
-        row.error = why
+        row.error = why if move is Move.FIND_FAILED else None  # what else is said is in the journal and the audit
     if move is Move.REJECT:
         row.approval, row.error = None, f"rejected by {by}" + (f": {why}" if why else "")
         row.ended_at = thread.now
+    if move in (Move.REJECT, Move.FIND_FAILED) and role is Role.PERSON and tasks:
+        row.approval = {**(row.approval or {}), "tasks": tasks, "said": [str(move), codec.encode(by)]}
     yield from save_row(thread, row)
+    if outside and tasks and thread.stands in (Standing.ASKED, Standing.ANSWERED):
+        yield from make_due(thread, f"{_SAID[move]} {row.name} ({row.id[:12]}), by {by}")
     return view(name, row)
+
+
+_SAID: Mapping[Move, str] = {
+    Move.APPROVE: "approved:",
+    Move.REJECT: "rejected:",
+    Move.FIND_SUCCEEDED: "found to have succeeded:",
+    Move.FIND_FAILED: "found to have failed:",
+    Move.RETRY: "to be done again:",
+}
+"""What a worker that goes on with a run is told of the answer."""
+
+
+def ask_anew(scope: Scope, thread: ThreadRow) -> Op[None]:
+    """Forget what was decided against actions of a thread, so that the same steps put their questions again."""
+    found = yield Step(
+        "actions_of",
+        {
+            "tenant": scope.tenant, "owner": scope.user, "thread": pack_name(thread.name),
+            "state": str(State.FAILED), "limit": 2**62,
+        },
+    )  # fmt: skip
+    for columns in found:
+        row = row_of(columns[1:])
+        if "said" in (row.approval or {}):
+            _without_question(row)
+            yield update_step(thread, row)
 
 
 @sound
@@ -334,13 +423,16 @@ def find(scope: Scope, action_id: str) -> Op[Action]:
         raise _not_found(action_id) from None
     if not low or len(prefix) > _KEY_DIGITS:
         raise _not_found(action_id)
-    rows = yield Step("actions_named", {"tenant": scope.tenant, "owner": scope.user, "low": low, "high": high})
+    rows = yield Step("actions_named", {"tenant": scope.tenant, "owner": scope.whose, "low": low, "high": high})
     if not rows:
         raise _not_found(action_id)
     if len(rows) > 1:
         msg = f"several actions begin with {action_id!r}; give more of the id"
         raise Misuse(msg)
-    return view(unpack_name(rows[0][0]), row_of(rows[0][1:]))
+    name = unpack_name(rows[0][0])
+    if scope.user is not None:
+        yield from admit_one(scope, name)
+    return view(name, row_of(rows[0][1:]))
 
 
 @sound
@@ -348,19 +440,26 @@ def page(scope: Scope, *, thread: str | None, state: State | None, limit: int | 
     """Actions of the tenant and user, the oldest first."""
     wanted = {
         "tenant": scope.tenant,
-        "owner": scope.user,
+        "owner": scope.whose,
         "state": None if state is None else str(state),
         "limit": 2**62 if limit is None else limit,
     }
     if thread is None:
         rows = yield Step("actions_page", wanted)
+        yield from admit_all(scope, [unpack_name(columns[0]) for columns in rows])
     else:
-        rows = yield Step("actions_of", {**wanted, "thread": pack_name(thread)})
+        if scope.user is not None and not (yield from admit_one(scope, thread)):
+            return []
+        rows = yield Step("actions_of", {**wanted, "owner": None, "thread": pack_name(thread)})
     return [view(unpack_name(columns[0]), row_of(columns[1:])) for columns in rows]
 
 
 def _not_found(action_id: str) -> ActionNotFound:
-    return ActionNotFound(f"no action {action_id[:80]!r}; ds.actions.list() shows what there is")
+    return ActionNotFound(
+        f"no action {action_id[:80]!r}",
+        step="ds.actions.list() shows what there is",
+        command="`dalsegno actions list` shows what there is",
+    )
 
 
 def _micros(span: Any) -> int:

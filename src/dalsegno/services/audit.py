@@ -25,8 +25,8 @@ import orjson
 
 from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.chain import ERASED_TO, Break, Head, Link, Root, Verifier, chained, digest_of, link, sealed
+from dalsegno.services.scope import Scope, ThreadRow
 from dalsegno.services.sound import sound
-from dalsegno.services.threads_row import Scope, ThreadRow
 
 __all__ = ["AuditVerdict", "add", "erase", "verify_all"]
 
@@ -101,14 +101,22 @@ def _read_root(rows: Rows) -> Root:
     return Root(rows[0][0], *(None if each is None else bytes(each) for each in rows[0][1:])) if rows else Root(0, None)
 
 
-def erase(row: ThreadRow, name: str) -> Op[int]:
-    """Take the texts of a thread's chain away and put that on record under another name; returns how many went."""
+def erase(row: ThreadRow, name: str, by: str | None = None) -> Op[int]:
+    """Take the texts of a thread's chain away and put that on record under another name; returns how many went.
+
+    Args:
+        row: the thread, locked.
+        name: what it is called from now on.
+        by: the admin who does it; nobody else is named.
+    """
     found = yield Step("audit_head", row.key)
     if not found:
         return 0
     sizes = yield Step("audit_size", row.key)
     yield Step("audit_erase", row.key)
-    yield from add(row, [{"thread": name, "move": "erase", ERASED_TO: found[0][0]}])
+    yield from add(
+        row, [{"thread": name, "move": "erase", ERASED_TO: found[0][0], **({} if by is None else {"by": by})}]
+    )
     texts: int = sizes[0][0]
     return texts
 

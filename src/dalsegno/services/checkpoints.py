@@ -25,14 +25,17 @@ from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_
 from dalsegno.core.split import Split
 from dalsegno.core.standing import Standing
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message, stirred
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
+from dalsegno.services.keepers import refuse_graph
 from dalsegno.services.loading import Loaded, json_text, load
-from dalsegno.services.placing import Own, Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.placing import ROOT, Own, Parent, Placement, branch_of, family, judge, namespace, number
+from dalsegno.services.questions import EARLY, standing_of
+from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import QUESTION, taken_over
+from dalsegno.services.standings import taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 from dalsegno.services.upkeep import sweep
@@ -115,6 +118,8 @@ class Put:
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
         deciders: roles and names whose word decides, for the card.
+        asked: tells, when the checkpoint is stored, whether a question may have been stored before it. Nobody but its
+            run knows a checkpoint by then, so the process that puts it knows; it saves a look at the writes.
     """
 
     thread: str
@@ -132,6 +137,7 @@ class Put:
     elsewhere: AbstractSet[str] = frozenset()
     waits: bool | None = None
     deciders: AbstractSet[str] = DECIDERS
+    asked: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +155,15 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
 
     Raises:
         HeadMoved: the writer did not continue from the head.
+        OtherKeeper: another framework keeps the thread's messages.
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     place = request.place
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
     before = row.events
     ns, head, head_id = yield from namespace(row, place.ns)
+    if head is None and ns == ROOT:
+        yield from refuse_graph(row)
     named = [body for body in (request.frame.shape, request.graph) if body is not None]
     parent, own, found = yield from family(row, ns, place, list(map(digest_of_form, named)))
     forked = judge(place, row, parent, own, head, head_id)
@@ -189,10 +198,12 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         "state": json_text(list(state.values())),
     }
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
+    stood = row.stands
     over = tuple(taken_over(row, request.fence))
     is_head = head is None or ckpt >= head
     if is_head and request.waits is not None:
-        row.stands = yield from _standing(row, own, waits=request.waits)
+        row.stands = yield from _standing(row, own, stood, request)
+    due = is_due(row, before, lambda: stirred(events, arrived))
     yield (
         *over,
         *moves,
@@ -201,11 +212,15 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
+        *begin(due=due),
     )
+    if row.stands == Standing.ANSWERED and stood != Standing.ANSWERED:
+        yield from make_due(row, EARLY)
+    elif stood == Standing.ANSWERED and row.stands != stood:
+        yield Step("wipe_runs", row.key)
+    yield from follow(row, branch, request.deciders, due=due)
     if own is not None and own.is_stored:
         yield from sweep(row)
-    if events:
-        yield from follow(row, branch, request.deciders, before=before, stirred=stirred(events, arrived))
     return PutDone(row.thread, ckpt, state)
 
 
@@ -216,15 +231,16 @@ def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) 
     return value.node is ANY or orjson.dumps(value.node) == orjson.dumps(shared[name])
 
 
-def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
-    """Where the run stands at its new head; a question may have been written before its checkpoint."""
-    if not waits:
+def _standing(row: ThreadRow, own: Own | None, stood: int, request: Put) -> Op[int]:
+    """Where the run stands at its new head; its writes, a question and its answer, may have come before it."""
+    if not request.waits:
         return Standing.CLOSED
-    if own is None or row.stands != Standing.ASKED:
+    waited = (Standing.ASKED, Standing.ANSWERED)
+    if own is None or not (stood in waited if own.is_stored else request.asked()):
         return Standing.OPEN
     rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
-    asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))
-    return Standing.ASKED if asked else Standing.OPEN
+    found = [{slot: tree for slot, _, tree in listed(orjson.loads(body))} for *_, body in rows]
+    return (yield from standing_of(row, found))
 
 
 def _prepare(

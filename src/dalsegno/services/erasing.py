@@ -23,13 +23,15 @@ from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.actions import State
+from dalsegno.core.rights import Right
 from dalsegno.errors import LeaseHeld, Refused, ThreadNotFound
 from dalsegno.services import audit
+from dalsegno.services.access import admit
 from dalsegno.services.forms import drop_unused
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.remembering import forget_what_was_said
 from dalsegno.services.sound import sound
-from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, name_digest, row_of_thread
+from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, name_digest, owner_digest, row_of_thread
 from dalsegno.services.traces import wipe
 
 __all__ = ["Erased", "due", "erase", "finished", "of_owner", "survey"]
@@ -94,11 +96,11 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
     pseudonym = f"erased-{secrets.token_hex(_SALT_BYTES)}"
     yield from forget_what_was_said(row.tenant, row.thread)
     yield from wipe(row)
-    yield from audit.erase(row, pseudonym)
-    salt, digest, until = yield from _closing(row, closed_for)
+    yield from audit.erase(row, pseudonym, scope.user if scope.admin and row.owner != scope.user else None)
+    closing = yield from _closing(row, closed_for)
     yield (
         Step("thread_erase", {**row.key, "pseudonym": pseudonym, "now": row.now}),
-        Step("erasure_add", {**row.key, "at": row.now, "salt": salt, "digest": digest, "closed_until": until}),
+        Step("erasure_add", {**row.key, "at": row.now, **closing}),
         Step("erasures_forget", {"tenant": row.tenant, "now": row.now}),
     )
     return found
@@ -106,13 +108,14 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
 
 def _row(scope: Scope, name: str, statement: str) -> Op[ThreadRow | None]:
     """The thread's row, also a deleted one's; None when it has been erased."""
-    rows = yield Step(statement, {"tenant": scope.tenant, "name": pack_name(name)})
+    rows = yield Step(statement, {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
     row = row_of_thread(scope, name, rows)
-    if row is None and (yield from erased_until(scope, name)) is not None:
+    if row is None and (closed := (yield from erased_until(scope, name))) is not None and not closed.foreign:
         return None
-    if row is None or (scope.user is not None and row.owner != scope.user):
+    if row is None:
         msg = f"no thread {name!r}; check the id (`dalsegno threads --deleted` lists deleted ones too)"
         raise ThreadNotFound(msg)
+    yield from admit(scope, name, row.thread, row.owner, Right.DISPOSE)
     return None if (yield Step("erasure_of", row.key)) else row
 
 
@@ -157,14 +160,19 @@ def _measured(row: ThreadRow, unsettled: Mapping[str, int]) -> Op[Erased]:
     )
 
 
-def _closing(row: ThreadRow, closed_for: timedelta) -> Op[tuple[bytes | None, bytes | None, int | None]]:
-    """Salt and digest of the id, and until when they are kept. The ids of a tenant share a salt while one is closed."""
+def _closing(row: ThreadRow, closed_for: timedelta) -> Op[dict[str, bytes | int | None]]:
+    """Salt and digests of the id, and until when they are kept. Ids of a tenant share a salt while one is closed."""
     micros = closed_for // timedelta(microseconds=1)
     if micros <= 0:
-        return None, None, None
+        return dict.fromkeys(("salt", "digest", "owned", "closed_until"))
     salts = yield Step("erasure_salts", {"tenant": row.tenant, "now": row.now})
     salt = bytes(salts[0][0]) if salts else secrets.token_bytes(_SALT_BYTES)
-    return salt, name_digest(salt, row.name), row.now + micros
+    return {
+        "salt": salt,
+        "digest": name_digest(salt, row.name),
+        "owned": owner_digest(salt, row.name, row.owner),
+        "closed_until": row.now + micros,
+    }
 
 
 def of_owner(scope: Scope, owner: str) -> Op[list[str]]:

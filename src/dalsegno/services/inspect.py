@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -24,10 +25,13 @@ from dalsegno.core import codec
 from dalsegno.core.card.extraction import extraction_from_json
 from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.context.manifest import Manifest
+from dalsegno.core.histories import carried_by
 from dalsegno.core.items import POOL, Place, digest_of_pooled, needs_of
 from dalsegno.core.journal import Kind
+from dalsegno.core.rights import Right, Role
 from dalsegno.core.standing import Standing
-from dalsegno.errors import Damaged, ThreadNotFound
+from dalsegno.errors import Damaged
+from dalsegno.services.access import absent, admit
 from dalsegno.services.forms import digest_of_form
 from dalsegno.services.frames import from_micros, read_frame, read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name
@@ -70,6 +74,7 @@ class Thread:
         deleted: whether only the tombstone is left.
         leased_to: who runs it now, if anyone.
         tags: its tags, sorted.
+        role: as whom this connection sees it: `owner`, `reader`, `writer` or `admin`.
     """
 
     thread_id: str
@@ -81,6 +86,7 @@ class Thread:
     deleted: bool
     leased_to: str | None
     tags: tuple[str, ...] = ()
+    role: Role = Role.OWNER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +120,21 @@ class Verdict:
 
 
 def list_threads(
-    scope: Scope, *, after: str | None = None, limit: int | None = None, deleted: bool = False, tag: str | None = None
+    scope: Scope,
+    *,
+    after: str | None = None,
+    limit: int | None = None,
+    deleted: bool = False,
+    tag: str | None = None,
+    shared: bool = False,
 ) -> Op[list[Thread]]:
-    """Threads by id, those after `after`; only those with a tag, if one is given."""
+    """Threads by id, those after `after`; only those with a tag, if one is given. `shared`: with those of others."""
     rows = yield Step(
         "threads_page",
         {
             "tenant": scope.tenant,
-            "owner": scope.user,
+            "owner": scope.whose,
+            "shared": shared,
             "after": None if after is None else pack_name(after),
             "limit": 2**62 if limit is None else limit,
             "deleted": deleted,
@@ -129,7 +142,7 @@ def list_threads(
         },
     )
     clock = yield Step("now", {})
-    return [_thread(columns, clock[0][0]) for columns in rows]
+    return [_thread(scope, columns, clock[0][0]) for _, *columns in rows]
 
 
 def get_thread(scope: Scope, name: str) -> Op[Thread]:
@@ -148,12 +161,13 @@ def any_thread(scope: Scope, name: str) -> Op[Thread]:
     Raises:
         ThreadNotFound: there never was such a thread.
     """
-    rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name)})
+    rows = yield Step("thread_one", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
     clock = yield Step("now", {})
-    if not rows or (scope.user is not None and rows[0][1] != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
-    return _thread(rows[0], clock[0][0])
+    if not rows:
+        raise absent(name)
+    thread, *columns = rows[0]
+    yield from admit(scope, name, thread, columns[1], Right.READ)
+    return _thread(scope, columns, clock[0][0])
 
 
 def thread_bytes(scope: Scope, name: str) -> Op[int]:
@@ -163,8 +177,8 @@ def thread_bytes(scope: Scope, name: str) -> Op[int]:
     return int(rows[0][0])
 
 
-def _thread(columns: tuple[Any, ...], now: int) -> Thread:
-    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags = columns
+def _thread(scope: Scope, columns: Sequence[Any], now: int) -> Thread:
+    name, owner, created_at, updated_at, deleted_at, events, holder, until, checkpoints, tags, share = columns
     return Thread(
         thread_id=unpack_name(name),
         owner=owner,
@@ -175,6 +189,7 @@ def _thread(columns: tuple[Any, ...], now: int) -> Thread:
         deleted=deleted_at is not None,
         leased_to=holder if until is not None and until > now else None,
         tags=tuple(sorted(map(unpack_name, orjson.loads(tags)))),
+        role=scope.role(owner, share),
     )
 
 
@@ -198,18 +213,26 @@ def check_thread(scope: Scope, name: str) -> Op[Verdict]:
 
 def check_remains(scope: Scope) -> Op[list[Finding]]:
     """What deleted threads left behind, and very long texts that no thread needs any more; neither should be there."""
-    rows = yield Step("leftovers", {"tenant": scope.tenant, "owner": scope.user})
+    rows = yield Step("leftovers", {"tenant": scope.tenant, "owner": scope.whose})
     findings = [
         Finding(
             thread_id=unpack_name(name), kind="orphan", place="a deleted thread", expected="nothing", found=f"{n} rows"
         )
         for name, n in rows
     ]
-    if scope.user is None:
+    if scope.whose is None:
         for (digest,) in (yield Step("blobs_unused", {"tenant": scope.tenant})):
             place, needed = f"blob {bytes(digest).hex()}", "a thread that needs it"
             findings.append(Finding(thread_id="", kind="orphan", place=place, expected=needed, found="none"))
     return findings
+
+
+def _counts(kind: int, tree: Any) -> int:
+    """What an event adds to the items that stand in a thread's history."""
+    carried = carried_by(tree)
+    if carried is None or not carried.begins:
+        return 0
+    return -1 if kind == Kind.DELETE.code else 1
 
 
 class _Check:
@@ -333,6 +356,7 @@ class _Check:
 
     def events(self) -> Op[None]:
         expected = self.row.wiped + 1
+        standing = 0
         for seq, kind, _author, _at, branch, ckpt, mark, lane, pos, _terms in (yield Step("events_all", self.row.key)):
             self.verdict.events += 1
             self.numbered.add(seq)
@@ -349,6 +373,7 @@ class _Check:
                 self.find("dangling", place, f"item {lane}:{pos}", "nothing")
                 continue
             tree = self.trees[lane, pos]
+            standing += _counts(kind, tree)
             if mark is None:
                 continue
             id_ = codec.decode(tree.get("id")) if isinstance(tree, dict) else None
@@ -357,6 +382,9 @@ class _Check:
                 self.find("digest", place, f"mark {told}", mark)
         if expected - 1 != self.row.events:
             self.find("gap", "events", f"{self.row.events} events", f"{expected - 1}")
+        for _, counted in (yield Step("history_find", self.row.key)):
+            if counted != standing:
+                self.find("counter", "history", f"{standing} items", counted)
 
     def cards(self) -> Op[None]:
         for branch, cursor, _version, _forgotten, _at, body in (yield Step("cards_all", self.row.key)):
@@ -432,9 +460,11 @@ class _Check:
         stands = self.row.stands
         if stands not in {*Standing}:
             self.find("kind", "run", "a known standing", stands)
+        elif stands == Standing.ANSWERED and not rows:
+            self.find("dangling", "run", "what was answered, since it is answered", "nothing")
         elif stands in (Standing.RETRY, Standing.PARKED) and not rows:
             self.find("dangling", "run", f"how it failed, since it is {Standing(stands).name.lower()}", "nothing")
-        elif stands == Standing.RETRY and rows[0][-1] is None:
+        elif stands in (Standing.RETRY, Standing.ANSWERED) and rows[0][-1] is None:
             self.find("dangling", "run", "when the next attempt is due", "nothing")
 
     def orphans(self) -> Op[None]:

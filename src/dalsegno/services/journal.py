@@ -16,19 +16,19 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Batch, Op, Step
 from dalsegno.core import codec
 from dalsegno.core.card.listening import DECIDERS, stirs
-from dalsegno.core.items import POOL, Plan, lift, put_back
-from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, text_of_tree
+from dalsegno.core.items import POOL, Place, Plan, lift, put_back
+from dalsegno.core.journal import DIRECT, Event, Kind, Span, Undecoded, spans_contain, text_of_tree
 from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Misuse, StateShapeError, UnknownType
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
-from dalsegno.services.lines import spans_of
+from dalsegno.services.lines import mark_of, spans_of
 from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import ROOT
 from dalsegno.services.reading import full_id
@@ -36,7 +36,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread, save_thread
 
-__all__ = ["NewEvent", "append", "events", "read", "search", "write"]
+__all__ = ["NewEvent", "append", "events", "quoted", "read", "search", "write"]
 
 _ALL = 2**62
 _CANDIDATES = 400
@@ -56,6 +56,8 @@ class NewEvent:
         tree: encoded payload.
         text: what search finds it by.
         at: microseconds since 1970, or None for now.
+        message_id: id of the message it is of, where later events are to find it by that.
+        place: item that is the payload, where there is one already; `tree` is then not looked at.
     """
 
     kind: Kind
@@ -63,6 +65,8 @@ class NewEvent:
     tree: Any
     text: str
     at: int | None = None
+    message_id: str | None = None
+    place: Place | None = None
 
 
 @sound
@@ -107,6 +111,48 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
 
 
 @sound
+def quoted(
+    scope: Scope, name: str, describe: Callable[[Any], str], numbers: Sequence[int]
+) -> Op[dict[int, tuple[int, Event | None]]]:
+    """What became of the messages of some events of the head's lineage.
+
+    Returns:
+        For each event of a message with an id: the number of the event in which the message came first, and
+        the one that edited or deleted it last, where that came later.
+    """
+    row = yield from find_thread(scope, name)
+    spans = yield from _lineage(row, None)
+    rows = yield Step("events_numbered", {**row.key, "spans": _spans_text(spans), "numbers": json_text(list(numbers))})
+    ids = {columns[0]: id_ for columns in rows if (id_ := _message_id(columns[8])) is not None}
+    if not ids:
+        return {}
+    marks = sorted({mark_of(id_) for id_ in ids.values()})
+    changes: dict[str, list[int]] = {}
+    for seq, _kind, _author, branch, ckpt, _mark, _lane, _pos, body in (
+        yield Step("events_marked", {**row.key, "marks": json_text(marks)})
+    ):
+        if spans_contain(spans, branch, ckpt or 0) and (id_ := _message_id(body)) is not None:
+            changes.setdefault(id_, []).append(seq)
+    newest = {id_: max(changes[id_]) for seq, id_ in ids.items() if max(changes.get(id_, (0,))) > seq}
+    later: dict[int, Event] = {}
+    if newest:
+        named = {**row.key, "spans": _spans_text(spans), "numbers": json_text(sorted(newest.values()))}
+        later = {one.seq: one for one in (yield from events(row, (yield Step("events_numbered", named)), describe))}
+    return {
+        seq: (min(changes[id_]), later.get(max(changes[id_])) if max(changes[id_]) > seq else None)
+        for seq, id_ in ids.items()
+        if id_ in changes
+    }
+
+
+def _message_id(body: str | bytes | None) -> str | None:
+    """The id of the message in an item's body, if it is one and has one."""
+    tree = None if body is None else orjson.loads(body)
+    found = tree.get("id") if isinstance(tree, dict) and "$m" in tree else None
+    return found if isinstance(found, str) else None
+
+
+@sound
 def append(
     scope: Scope,
     name: str,
@@ -131,18 +177,30 @@ def append(
         raise Misuse(msg)
     row = yield from lock_thread(scope, name, create=create, fence=fence)
     before = row.events
-    numbers = yield from write(row, events)
-    branch, _ = yield from _head(row)
-    stirred = any(event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text)) for event in events)
-    yield from follow(row, branch, deciders, before=before, stirred=stirred)
+    branch, ckpt = yield from _head(row)
+    batch, numbers = yield from _written(row, events, branch, ckpt)
+    due = is_due(row, before, lambda: any(map(_stirs, events)))
+    yield (*batch, *begin(due=due))
+    yield from follow(row, branch, deciders, due=due)
     return numbers
+
+
+def _stirs(event: NewEvent) -> bool:
+    return event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text))
 
 
 def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
     """Write events of any kind to a thread that is locked, and its counters; returns their numbers."""
     branch, ckpt = yield from _head(row)
+    batch, numbers = yield from _written(row, events, branch, ckpt)
+    yield batch
+    return numbers
+
+
+def _written(row: ThreadRow, events: Sequence[NewEvent], branch: int, ckpt: int | None) -> Op[tuple[Batch, list[int]]]:
+    """The steps that write events, and their numbers."""
     plan = Plan()
-    lifted = [lift(event.tree, plan) for event in events]
+    lifted = [None if event.place else lift(event.tree, plan) for event in events]
     pool = yield from find_pool(row, plan)
     split = Split(pool=pool, next_pool=row.pool + 1, next_lane=row.lanes + 1, tails={}, old={}, own_lanes=True)
     params = []
@@ -150,6 +208,7 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
     for event, tree in zip(events, lifted, strict=True):
         row.events += 1
         numbers.append(row.events)
+        lane, pos = event.place or (POOL, split.add_pool(split.body_of(tree)))
         params.append(
             {
                 **row.key,
@@ -159,15 +218,14 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
                 "at": row.now if event.at is None else event.at,
                 "branch": branch,
                 "ckpt": ckpt,
-                "mark": None,
-                "lane": POOL,
-                "pos": split.add_pool(split.body_of(tree)),
+                "mark": None if event.message_id is None else mark_of(event.message_id),
+                "lane": lane,
+                "pos": pos,
                 "terms": signature(event.text),
             }
         )
     row.pool = split.next_pool - 1
-    yield (*store_items(row, split), Step("event_add", params), save_thread(row))
-    return numbers
+    return (*store_items(row, split), Step("event_add", params), save_thread(row)), numbers
 
 
 def _head(row: ThreadRow) -> Op[tuple[int, int | None]]:

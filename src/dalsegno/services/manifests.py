@@ -16,6 +16,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.context.manifest import Manifest
+from dalsegno.core.rights import Right
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text
@@ -103,5 +104,5 @@ def forget_thread(scope: Scope, name: str) -> Op[None]:
     Raises:
         ThreadNotFound: no such thread.
     """
-    row = yield from lock_thread(scope, name, create=False)
+    row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     yield Step("wipe_manifests", row.key)

@@ -4,8 +4,9 @@ Rules of this module:
 
 * Finding and taking is one transaction: a run is locked, judged and leased, or it is left for another. Rows that
   someone else has locked are passed over. What was found is judged again under the lock.
-* A run is taken when its lease ran out or was handed over, when another attempt is due, and, only where the caller says
-  so, when steps wait without a lease and nothing has been written for so long. Parked runs and questions are not.
+* A run is taken when its lease ran out or was handed over, when another attempt is due, when it was answered from
+  elsewhere, and, only where the caller says so, when steps wait without a lease and nothing has been written for so
+  long. Parked runs and questions are not.
 * A run that is over, failed or put off lets its lease go in the transaction that says so.
 * Every time is the database's.
 """
@@ -16,14 +17,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.failures import Failure, backoff, fingerprint
-from dalsegno.core.standing import Standing
+from dalsegno.core.failures import Failure, backoff, fingerprint, told_safely
+from dalsegno.core.standing import Standing, status_of
+from dalsegno.errors import Refused
+from dalsegno.services.access import admit_all
+from dalsegno.services.actions import ask_anew
 from dalsegno.services.ids import unpack_name
 from dalsegno.services.run_rows import RunRow, load_run, save_run
 from dalsegno.services.runs import micros
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread
 
-__all__ = ["DEATHS", "Taken", "fail", "put_off", "settle", "take"]
+__all__ = ["DEATHS", "Taken", "fail", "put_off", "settle", "take", "unpark"]
 
 _REACH = 8
 """How many candidates are looked at for each that is wanted: others lock some of them."""
@@ -54,7 +58,7 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
     clock = yield Step("now", {})
     now = clock[0][0]
     since = None if idle is None else now - micros(idle)
-    asked = {"tenant": scope.tenant, "owner": scope.user, "now": now, "idle": since}
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "now": now, "idle": since}
     rows = yield Step("runs_due", {**asked, "limit": limit, "reach": limit * _REACH})
     found = []
     for name, thread, stands, fence, until, updated_at, checkpoints in rows:
@@ -69,9 +73,10 @@ def take(scope: Scope, holder: str, ttl: timedelta, limit: int, idle: timedelta 
         if until is not None and (yield from _died(key, run, fence, now, checkpoints)):
             continue
         yield (_lease(key, fence + 1, holder, now + length), Step("run_taken", key))
-        if stands == Standing.RETRY:
+        if stands in (Standing.RETRY, Standing.ANSWERED):
             yield Step("thread_stands", {**key, "stands": int(Standing.OPEN)})
         found.append(Taken(thread_id=unpack_name(name), token=fence + 1))
+    yield from admit_all(scope, [each.thread_id for each in found])
     return found
 
 
@@ -91,7 +96,7 @@ def _died(key: dict[str, int], run: RunRow, fence: int, now: int, checkpoints: i
 
 def _due(run: RunRow, stands: int, now: int, since: int | None, updated_at: int) -> bool:
     """Whether a run without a lease may be taken, by what its rows say under the lock."""
-    if stands == Standing.RETRY:
+    if stands in (Standing.RETRY, Standing.ANSWERED):
         return run.due is not None and run.due <= now
     return stands == Standing.OPEN and since is not None and updated_at <= since
 
@@ -107,6 +112,9 @@ def settle(scope: Scope, name: str, token: int, *, closed: bool) -> Op[int]:
     """
     row = yield from lock_thread(scope, name, create=False, fence=token)
     stands = Standing.CLOSED if closed else row.stands
+    if stands == Standing.ANSWERED:  # answered before its question was written down, as its row says
+        yield _let_go(row)
+        return stands
     yield (Step("wipe_runs", row.key), Step("thread_stands", {**row.key, "stands": int(stands)}), _let_go(row))
     return stands
 
@@ -146,9 +154,33 @@ def put_off(scope: Scope, name: str, token: int, why: Failure, wait: timedelta) 
     """Let a run go that has to wait for something; that is no failure."""
     row = yield from lock_thread(scope, name, create=False, fence=token)
     run = yield from load_run(row.key)
-    run.error, run.place, run.failed_at = why.told, why.place, row.now
+    run.error, run.place, run.failed_at = told_safely(f"put off: {why.told}"), None, None
     run.due = row.now + wait // timedelta(microseconds=1)
     yield (save_run(row.key, run), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}), _let_go(row))
+
+
+def unpark(scope: Scope, name: str) -> Op[None]:
+    """Let workers try a run again at once, with all attempts before it; what a person decided against is asked anew.
+
+    Raises:
+        Refused: it is not parked and no attempt is due.
+        LeaseHeld: someone runs it.
+    """
+    row = yield from lock_thread(scope, name, create=False)
+    if row.stands not in (Standing.RETRY, Standing.PARKED):
+        word = status_of(row.stands, row.lease_until, row.now)
+        told = f"is {word}, not parked" if row.checkpoints else "has never run, so there is nothing to try again"
+        msg = f"thread {name!r} {told}; nothing was changed"
+        raise Refused(
+            msg,
+            step="ds.runs.list(status='parked') shows what is parked",
+            command="`dalsegno runs --status parked` shows what is parked",
+        )
+    found = yield from load_run(row.key)
+    found.attempts = found.failures = found.deaths = 0
+    found.fingerprint, found.parked_at, found.due = None, None, row.now
+    yield from ask_anew(scope, row)
+    yield (save_run(row.key, found), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}))
 
 
 def _let_go(row: ThreadRow) -> Step:

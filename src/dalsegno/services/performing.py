@@ -9,10 +9,14 @@ Rules of this module:
   and a person is asked.
 * A person's answer carries the ticket of the question. It counts for that action at that moment alone, whoever
   receives it: an answer to something else is put where it belongs, and an old one is passed over.
+* An answer that was given elsewhere, at a shell or by another program, counts as one that the run was given: the task
+  that asked is told the same, each time it is run again.
+* Why a reconciler could not tell is told to whoever is asked next, and logged.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,7 +61,13 @@ __all__ = [
     "performing",
     "reconciling",
     "stored_result",
+    "told_of",
 ]
+
+_log = logging.getLogger("dalsegno.actions")
+
+_TOLD = 500
+_CANNOT_TELL = "it was asked, and cannot tell"
 
 ANSWERS: Mapping[str, Move] = {
     "approve": Move.APPROVE,
@@ -83,6 +93,8 @@ class Job:
         fence: the run's fencing token, when it has a lease on the thread.
         user: who decides when an answer does not say who.
         can_ask: whether a person can be asked here and now.
+        task: the task of a run that makes the call, where a person can be asked; an answer given elsewhere reaches it.
+        outside: whether the job is no call of a run but somebody's look at an action from outside.
     """
 
     thread: str
@@ -94,6 +106,8 @@ class Job:
     fence: int | None = None
     user: str | None = None
     can_ask: bool = False
+    task: str | None = None
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +174,8 @@ def opening(job: Job) -> Generator[Work, Any, Begun]:
             yield from _asked(job, question_of(begun.action, "approval", ("approve", "reject")))
         elif begun.turn is Turn.LOST:
             yield from _lost(job, begun.action)
+        elif begun.verdict is not None:
+            raise _decided_against(job, *begun.verdict)
         else:
             return begun
 
@@ -169,7 +185,7 @@ def _begun(job: Job) -> Generator[Work, Any, Begun]:
         begun: Begun = yield Transact(
             lambda scope: begin(
                 scope, job.thread, job.call, ActionKind(job.policy.kind), job.key, holder=job.holder,
-                ttl=job.policy.lease, ask=job.ask, lasts=job.policy.expires, fence=job.fence,
+                ttl=job.policy.lease, ask=job.ask, lasts=job.policy.expires, fence=job.fence, task=job.task,
             )
         )  # fmt: skip
     except (Exception, GeneratorExit):
@@ -230,45 +246,62 @@ def reconciling(job: Job, action: Action) -> Generator[Work, Any, BaseException 
     """Let the reconciler look at a lost action, and write down what it found.
 
     Returns:
-        Why it could not tell, or None.
+        Why it could not tell, or None: it was heard, or said itself that it cannot tell.
     """
     try:
         found = yield Look(action, job.policy.reconcile_within)
     except Exception as error:  # noqa: BLE001 - the reconciler's own; it is chained to what is raised next
-        return error
+        return _no_word(action, error)
     if found is None:
         return None
     if not isinstance(found, Happened | NotHappened):
-        return TypeError(f"a reconciler returns Happened, NotHappened or None, not {type(found).__name__}")
+        odd = TypeError(f"a reconciler returns Happened, NotHappened or None, not {type(found).__name__}")
+        return _no_word(action, odd)
     move, result = Move.FIND_FAILED, None
     if isinstance(found, Happened):
         try:
             move, result = Move.FIND_SUCCEEDED, [codec.encode(found.result, "result")]
         except NotSerializable as error:
-            return error
+            return _no_word(action, error)
     with suppress(ActionMoved, IllegalMove):  # someone else found out first; look again
         yield Transact(
             lambda scope: decide(
                 scope, job.thread, job.key, move, Role.RECONCILER, "reconciler", version=action.version, result=result,
-                why=found.why, fence=job.fence,
+                why=found.why, fence=job.fence, outside=job.outside,
             )
         )  # fmt: skip
     return None
 
 
+def _no_word(action: Action, error: Exception) -> Exception:
+    _log.warning(
+        "the reconciler of action %r (%s) of thread %r could not tell: %s; the ledger is as it was",
+        action.name, action.action_id[:12], action.thread_id, told_of(error),
+    )  # fmt: skip
+    return error
+
+
+def told_of(error: BaseException) -> str:
+    """A reconciler's failure in words that pass through logs, questions and messages on one line."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}"[:_TOLD] if said else type(error).__name__
+
+
 def _lost(job: Job, action: Action) -> Script:
     cause: BaseException | None = None
+    told: str | None = None
     if job.policy.reconcile is not None:
         cause = yield from reconciling(job, action)
         now: Action = yield Transact(lambda scope: find(scope, job.key.hex()))
         if now.version != action.version:
             return
+        told = _CANNOT_TELL if cause is None else told_of(cause)
     if not job.can_ask:
-        raise ActionOutcomeUnknown(job.call.name, action_id=action.action_id, known=action.error or "") from cause
+        raise ActionOutcomeUnknown(
+            job.call.name, action_id=action.action_id, known=action.error or "", reconciler=told
+        ) from cause
     question = question_of(action, "unknown_outcome", ("succeeded", "failed", "retry"))
-    if cause is not None:
-        question["reconciler"] = f"{type(cause).__name__}: {cause}"[:500]
-    yield from _asked(job, question)
+    yield from _asked(job, question if told is None else {**question, "reconciler": told})
 
 
 # --- asking a person
@@ -312,10 +345,13 @@ def _asked(job: Job, question: dict[str, Any]) -> Script:
         )  # fmt: skip
     except (ActionMoved, ActionNotFound, IllegalMove):
         return  # an answer to a question of the past
-    if bytes.fromhex(action_id) == job.key and move is Move.REJECT:
-        raise ActionRejected(job.call.name, action_id=action_id, by=by)
-    if bytes.fromhex(action_id) == job.key and move is Move.FIND_FAILED:
-        raise ActionFailed(job.call.name, action_id=action_id, by=by)
+    if bytes.fromhex(action_id) == job.key and move in (Move.REJECT, Move.FIND_FAILED):
+        raise _decided_against(job, move, by)
+
+
+def _decided_against(job: Job, move: Move, by: str) -> Exception:
+    kind = ActionRejected if move is Move.REJECT else ActionFailed
+    return kind(job.call.name, action_id=job.key.hex(), by=by)
 
 
 def _problem(answer: Any, job: Job) -> str | None:

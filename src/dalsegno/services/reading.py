@@ -17,7 +17,9 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
+from dalsegno.core.rights import Right
 from dalsegno.errors import Damaged
+from dalsegno.services.access import admit
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import SOURCES, read_state
 from dalsegno.services.ids import pack_id, pack_name, unpack_id, unpack_name, unpack_path
@@ -75,13 +77,14 @@ class Row:
 
 def find(scope: Scope, name: str, ns: str, checkpoint_id: str | None, *, writes: bool = True) -> Op[Row | None]:
     """The head of a namespace, or the checkpoint of an id; None when there is none (or it is another user's)."""
-    params = {"tenant": scope.tenant, "name": pack_name(name), "ns": pack_name(ns)}
+    params = {"tenant": scope.tenant, "name": pack_name(name), "ns": pack_name(ns), "owner": scope.whose}
     if checkpoint_id is None:
         rows = yield Step("checkpoint_head", params)
     else:
         rows = yield Step("checkpoint_by_id", {**params, "id": pack_id(checkpoint_id)})
-    if not rows or (scope.user is not None and rows[0][1] != scope.user):
+    if not rows:
         return None
+    yield from admit(scope, name, rows[0][0], rows[0][1], Right.READ)
     row = _row(scope, rows[0])
     if writes:
         yield from _add_writes([row])
@@ -103,12 +106,15 @@ def page(scope: Scope, name: str, *, ns: str | None, before: int | None, limit: 
         {
             "tenant": scope.tenant,
             "name": pack_name(name),
+            "owner": scope.whose,
             "ns": None if ns is None else pack_name(ns),
             "before": before,
             "limit": limit,
         },
     )
-    return [_row(scope, columns) for columns in rows if scope.user is None or columns[1] == scope.user]
+    if rows:
+        yield from admit(scope, name, rows[0][0], rows[0][1], Right.READ)
+    return [_row(scope, columns) for columns in rows]
 
 
 def contents(rows: Sequence[Row], known: Loaded | None = None) -> Op[Loaded]:

@@ -26,9 +26,11 @@ from dalsegno.core.items import put_back
 from dalsegno.core.journal import Kind
 from dalsegno.core.memories import Evidence, Held, Memory, place
 from dalsegno.core.memory_gate import Candidate, Role, Said, judge
+from dalsegno.core.rights import Right
 from dalsegno.core.search import fold
 from dalsegno.core.tree import canonical
 from dalsegno.errors import MemoryNotFound, MemoryRefused, Misuse, Refused
+from dalsegno.services.access import admit
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.loading import json_text, load
@@ -52,6 +54,7 @@ __all__ = [
     "Claim",
     "Question",
     "Spoken",
+    "count_of_user",
     "everything",
     "forget",
     "forget_thread",
@@ -144,7 +147,8 @@ def spoken(
         ThreadNotFound: no such thread, or another user's.
         Misuse: the thread has no such event.
     """
-    row = yield from find_thread(scope, thread_id)
+    # What was said in a thread is its owner's to remember, not that of whoever may read it.
+    row = yield from find_thread(scope, thread_id, Right.DISPOSE)
     rows = yield Step("evidence_events", {**row.key, "seqs": json_text(sorted(set(seqs)))})
     missing = sorted(set(seqs) - {columns[0] for columns in rows})
     if missing:
@@ -234,7 +238,7 @@ def remember(scope: Scope, claim: Claim, describe: Callable[[Any], str]) -> Op[M
             "evidence_add",
             {"tenant": scope.tenant, "memory": number, "thread": thread, "seq": event.seq, "author": event.author},
         )
-    return (yield from _memories(scope.tenant, (yield from memories_in(scope.tenant, [number]))))[0]
+    return (yield from _memories(scope, (yield from memories_in(scope.tenant, [number]))))[0]
 
 
 def _pass_gate(claim: Claim, evidence: Sequence[Said]) -> None:
@@ -265,7 +269,7 @@ def _whose(scope: Scope, claim: Claim, owner: str | None) -> str:
         if claim.shared:
             raise Refused("a user's connection writes no memory for the whole tenant; connect without user for that.")
         _same_user(scope, claim.user)
-        return owner_of(scope.user)
+        return owner_of(owner if scope.admin and owner is not None else scope.user)
     if claim.shared:
         if claim.user is not None:
             raise Misuse("a memory is a user's or the whole tenant's; give user= or scope='tenant', not both.")
@@ -339,7 +343,7 @@ def recall(scope: Scope, question: Question, texts: Texts) -> Op[list[Memory]]:
         limit=_ALL if question.limit is None else question.limit,
         offset=0,
     )
-    found = yield from _memories(scope.tenant, [row for row, _ in hits])
+    found = yield from _memories(scope, [row for row, _ in hits])
     return [replace(memory, score=score) for memory, (_, score) in zip(found, hits, strict=True)]
 
 
@@ -349,7 +353,7 @@ def history(scope: Scope, subject: str, attribute: str | None, *, user: str | No
     within = yield from _within(scope, user, shared=shared)
     folded, other = _matter(subject, attribute or "")
     rows = yield from _about(within, folded, None if attribute is None else other)
-    return (yield from _memories(scope.tenant, rows))
+    return (yield from _memories(scope, rows))
 
 
 @sound
@@ -360,7 +364,7 @@ def get(scope: Scope, memory_id: str) -> Op[Memory]:
         MemoryNotFound: there is none, or it is another user's.
     """
     row = yield from _named(scope, memory_id)
-    return (yield from _memories(scope.tenant, [row]))[0]
+    return (yield from _memories(scope, [row]))[0]
 
 
 @sound
@@ -375,7 +379,7 @@ def everything(scope: Scope, *, after: int, limit: int) -> Op[list[tuple[int, Me
         if not rows:
             break
         after = parsed[-1].memory
-    memories = yield from _memories(scope.tenant, found[:limit])
+    memories = yield from _memories(scope, found[:limit])
     return list(zip((row.memory for row in found), memories, strict=False))
 
 
@@ -394,10 +398,11 @@ def _about(within: Within, subject: str, attribute: str | None) -> Op[list[Memor
     return [MemoryRow(*columns) for columns in rows]
 
 
-def _memories(tenant: int, rows: Sequence[MemoryRow]) -> Op[list[Memory]]:
+def _memories(scope: Scope, rows: Sequence[MemoryRow]) -> Op[list[Memory]]:
+    """Facts with their evidence; of what the whole tenant knows, evidence in threads of others is not told."""
     evidence: dict[int, list[Evidence]] = {}
     if rows:
-        asked = {"tenant": tenant, "memories": json_text([row.memory for row in rows])}
+        asked = {"tenant": scope.tenant, "owner": scope.whose, "memories": json_text([row.memory for row in rows])}
         for number, name, seq, author, _ in (yield Step("evidence_of", asked)):
             evidence.setdefault(number, []).append(Evidence(thread_id=unpack_name(name), seq=seq, author=author))
     return [_memory(row, evidence.get(row.memory, [])) for row in rows]
@@ -450,12 +455,17 @@ def forget_thread(scope: Scope, thread_id: str) -> Op[int]:
     For erasure: run it in the transaction that erases the thread, before the thread's row goes.
 
     Returns:
-        How many facts were deleted. 0 for a thread that is not there.
+        How many facts were deleted. 0 for a thread that is not there, or is another user's.
+
+    Raises:
+        NotPermitted: it is shared with this user, who may not dispose of it.
     """
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread_id)})
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(thread_id), "owner": scope.whose})
     if not rows:
         return 0
-    return (yield from forget_what_was_said(scope.tenant, rows[0][0]))
+    thread, owner = rows[0][:2]
+    yield from admit(scope, thread_id, thread, owner, Right.DISPOSE)
+    return (yield from forget_what_was_said(scope.tenant, thread))
 
 
 def forget_what_was_said(tenant: int, thread: int) -> Op[int]:
@@ -470,11 +480,18 @@ def forget_what_was_said(tenant: int, thread: int) -> Op[int]:
 def forget_user(scope: Scope, user: str) -> Op[int]:
     """Delete everything that long-term memory holds for a user, facts and items; returns how many.
 
-    For erasure. A user's connection may only name its own.
+    For erasure. A user's connection may only name its own, an admin's any.
     """
-    _same_user(scope, user)
+    if not scope.admin:
+        _same_user(scope, user)
     rows = yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})
     return (yield from drop(scope.tenant, [number for (number,) in rows]))
+
+
+def count_of_user(scope: Scope, user: str) -> Op[int]:
+    """How much long-term memory holds for a user."""
+    _same_user(scope, user)
+    return len((yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})))
 
 
 def _named(scope: Scope, memory_id: str) -> Op[MemoryRow]:

@@ -20,13 +20,15 @@ from datetime import datetime
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.retention import CheckpointFact, RetentionPolicy, leaving, policy_for
+from dalsegno.core.rights import Right
 from dalsegno.errors import ThreadDeleted, ThreadNotFound
 from dalsegno.services import upkeep
+from dalsegno.services.access import admit
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.sound import sound
 from dalsegno.services.tags import tags_of
-from dalsegno.services.threads_row import Scope, ThreadRow
+from dalsegno.services.threads_row import Scope, ThreadRow, row_of_thread
 
 __all__ = ["Drop", "Standing", "ThreadPlan", "count", "page", "treat"]
 
@@ -98,14 +100,14 @@ class _Found:
 
 def count(scope: Scope) -> Op[int]:
     """How many threads there are to look at."""
-    rows = yield Step("retention_count", {"tenant": scope.tenant, "owner": scope.user})
+    rows = yield Step("retention_count", {"tenant": scope.tenant, "owner": scope.whose})
     number: int = rows[0][0]
     return number
 
 
 def page(scope: Scope, after: str | None, limit: int) -> Op[list[str]]:
     """Ids of threads, those after `after`."""
-    named = {"tenant": scope.tenant, "owner": scope.user, "after": None if after is None else pack_name(after)}
+    named = {"tenant": scope.tenant, "owner": scope.whose, "after": None if after is None else pack_name(after)}
     rows = yield Step("retention_page", {**named, "limit": limit})
     return [unpack_name(name) for (name,) in rows]
 
@@ -126,9 +128,10 @@ def treat(
     Returns:
         What went, or would, or is held; None when there is nothing to do.
     """
-    rows = yield Step("thread_lock" if act else "thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None or row.deleted_at is not None or (scope.user is not None and row.owner != scope.user):
+    asked = {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose}
+    rows = yield Step("thread_lock" if act else "thread_find", asked)
+    row = row_of_thread(scope, name, rows)
+    if row is None or row.deleted_at is not None or scope.whose not in (None, row.owner):
         return None  # it went meanwhile
     found = yield from _found(row, policies)
     if found is None:
@@ -141,6 +144,8 @@ def treat(
     if held is not None:
         return ThreadPlan(thread_id=name, policy=found.policy.name, held=held)
     plan = yield from _plan(row, found)
+    if act:
+        yield from admit(scope, name, row.thread, row.owner, Right.DISPOSE)
     if act and found.expires:
         yield from upkeep.delete_thread(scope, name)
     elif act:

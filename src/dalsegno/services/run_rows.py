@@ -2,10 +2,10 @@
 
 Rules of this module:
 
-* A row of `ds_runs` is there only while a run has failed and not come to its end since. It goes with the run's end,
-  with its thread, and when someone takes the run over.
-* A list reads its page in one statement (two for orphaned runs) and decodes nothing: where a run stands is noted by its
-  own writes.
+* A row of `ds_runs` is there only while a run has failed, was put off, or was answered from outside, and has not come
+  to its end since. It goes with the run's end, with its thread, and when someone takes the run over.
+* A list reads its page in one statement (three for orphaned runs) and decodes nothing: where a run stands is noted by
+  its own writes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from datetime import datetime
 from typing import Any
 
 from dalsegno.contracts import Op, Step
+from dalsegno.core.failures import told_safely
+from dalsegno.core.rights import Right
 from dalsegno.core.standing import RunStatus, Standing, status_of
-from dalsegno.errors import Refused, ThreadNotFound
+from dalsegno.services.access import absent, admit
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
-from dalsegno.services.threads_row import Scope, lock_thread
+from dalsegno.services.threads_row import Scope, ThreadRow
 
-__all__ = ["Run", "RunRow", "get_run", "list_runs", "load_run", "save_run", "unpark"]
+__all__ = ["Run", "RunRow", "get_run", "list_runs", "load_run", "make_due", "save_run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Run:
         updated_at: when something was last written to the thread; aware UTC.
         attempts: how often in a row it has failed in the same way; 0 when it has not.
         error: what the last failure said.
+        note: what else a worker goes by: the answer that was given, or what the run was put off for. No failure.
         place: `module:function` that raised it.
         failed_at: when.
         parked_at: since when workers leave it alone.
@@ -50,6 +53,7 @@ class Run:
     updated_at: datetime
     attempts: int
     error: str | None
+    note: str | None
     place: str | None
     failed_at: datetime | None
     parked_at: datetime | None
@@ -65,6 +69,7 @@ class RunRow:
         failures: failures in a row, of whatever kind.
         deaths: how often in a row a worker's process died before the next checkpoint.
         taken_at: the thread's last checkpoint number when a worker took it over.
+        error: what the last failure said; where `failed_at` is None it is a note of what a worker goes by.
         due: when a worker may take it.
     """
 
@@ -91,6 +96,15 @@ def save_run(key: Mapping[str, int], row: RunRow) -> Step:
     return Step("run_save", {**key, **{name: getattr(row, name) for name in RunRow.__slots__}})
 
 
+def make_due(thread: ThreadRow, note: str) -> Op[None]:
+    """Let a worker go on with a run that waited, at once."""
+    row = yield from load_run(thread.key)
+    row.error, row.place, row.failed_at, row.parked_at, row.due = told_safely(note), None, None, None, thread.now
+    thread.stands = Standing.ANSWERED
+    stands = Step("thread_stands", {**thread.key, "stands": int(thread.stands)})
+    yield (save_run(thread.key, row), stands)
+
+
 def get_run(scope: Scope, name: str) -> Op[Run]:
     """One run.
 
@@ -98,11 +112,12 @@ def get_run(scope: Scope, name: str) -> Op[Run]:
         ThreadNotFound: no such thread.
     """
     clock = yield Step("now", {})
-    rows = yield Step("runs_one", {"tenant": scope.tenant, "name": pack_name(name)})
-    if not rows or (scope.user is not None and rows[0][1] != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
-    return _run(rows[0], clock[0][0])
+    rows = yield Step("runs_one", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    if not rows:
+        raise absent(name)
+    thread, *columns = rows[0]
+    yield from admit(scope, name, thread, columns[1], Right.READ)
+    return _run(columns, clock[0][0])
 
 
 def list_runs(scope: Scope, *, status: RunStatus | None, limit: int | None, after: str | None) -> Op[list[Run]]:
@@ -111,7 +126,7 @@ def list_runs(scope: Scope, *, status: RunStatus | None, limit: int | None, afte
     now = clock[0][0]
     page = {
         "tenant": scope.tenant,
-        "owner": scope.user,
+        "owner": scope.whose,
         "after": None if after is None else pack_name(after),
         "limit": 2**62 if limit is None else limit,
     }
@@ -132,7 +147,10 @@ def _reads(status: RunStatus | None, page: dict[str, Any], now: int) -> Sequence
         case RunStatus.RUNNING:
             return [Step("runs_leased", timed)]
         case RunStatus.ORPHANED:
-            return [Step("runs_left", timed), Step("runs_standing", {**timed, "stands": int(Standing.RETRY)})]
+            due = [
+                Step("runs_standing", {**timed, "stands": int(each)}) for each in (Standing.RETRY, Standing.ANSWERED)
+            ]
+            return [Step("runs_left", timed), *due]
         case RunStatus.WAITING:
             return [Step("runs_standing", {**timed, "stands": int(Standing.ASKED)})]
         case RunStatus.PARKED:
@@ -141,25 +159,7 @@ def _reads(status: RunStatus | None, page: dict[str, Any], now: int) -> Sequence
             return [Step("runs_standing", {**timed, "stands": int(Standing.OPEN)})]
 
 
-def unpark(scope: Scope, name: str) -> Op[None]:
-    """Let workers try a run again at once, with all attempts before it.
-
-    Raises:
-        Refused: it is not parked and no attempt is due.
-        LeaseHeld: someone runs it.
-    """
-    row = yield from lock_thread(scope, name, create=False)
-    if row.stands not in (Standing.RETRY, Standing.PARKED):
-        word = status_of(row.stands, row.lease_until, row.now)
-        msg = f"thread {name!r} is {word}, not parked; nothing was changed"
-        raise Refused(msg, step="ds.runs.list(status='parked') shows what is", command="`dalsegno runs` shows them")
-    found = yield from load_run(row.key)
-    found.attempts = found.failures = found.deaths = 0
-    found.fingerprint, found.parked_at, found.due = None, None, row.now
-    yield (save_run(row.key, found), Step("thread_stands", {**row.key, "stands": int(Standing.RETRY)}))
-
-
-def _run(columns: tuple[Any, ...], now: int) -> Run:
+def _run(columns: Sequence[Any], now: int) -> Run:
     name, owner, updated_at, stands, holder, until, attempts, error, place, failed_at, parked_at, due = columns
     return Run(
         thread_id=unpack_name(name),
@@ -168,7 +168,8 @@ def _run(columns: tuple[Any, ...], now: int) -> Run:
         holder=holder,
         updated_at=from_micros(updated_at),
         attempts=attempts or 0,
-        error=error,
+        error=None if failed_at is None else error,
+        note=error if failed_at is None else None,
         place=place,
         failed_at=_time(failed_at),
         parked_at=_time(parked_at),

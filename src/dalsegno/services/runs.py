@@ -30,7 +30,7 @@ def acquire(scope: Scope, name: str, holder: str, ttl: timedelta) -> Op[int]:
     length = micros(ttl)
     row = yield from lock_thread(scope, name, create=True)
     fence = row.fence + 1
-    if row.lease_until is not None and row.stands not in (Standing.RETRY, Standing.PARKED):
+    if row.lease_until is not None and row.stands not in (Standing.RETRY, Standing.PARKED, Standing.ANSWERED):
         yield Step("wipe_runs", row.key)  # what workers found out about a run that is someone else's now
     yield Step("thread_lease", {**row.key, "fence": fence, "holder": holder, "until": row.now + length})
     return fence
@@ -40,10 +40,14 @@ def renew(scope: Scope, name: str, holder: str, token: int, ttl: timedelta) -> O
     """Keep a lease for another `ttl` from now.
 
     Raises:
-        LeaseLost: it has run out or passed on.
+        LeaseLost: it has run out or passed on, or went with its thread.
     """
     length = micros(ttl)
-    row = yield from lock_thread(scope, name, create=False, fence=token)
+    try:
+        row = yield from lock_thread(scope, name, create=False, fence=token)
+    except (ThreadDeleted, ThreadNotFound) as error:
+        msg = f"thread {name!r} is gone, and this run's lease (token {token}) with it; its writes are refused. Stop it"
+        raise LeaseLost(msg) from error
     yield Step("thread_lease", {**row.key, "fence": token, "holder": holder, "until": row.now + length})
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.budgets import Limits, Spent, near, over
+from dalsegno.core.rights import Right
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.threads_row import NOBODY, Scope, ThreadRow, find_thread, lock_thread
@@ -146,7 +147,7 @@ def forget_thread(scope: Scope, name: str) -> Op[None]:
     Raises:
         ThreadNotFound: no such thread.
     """
-    row = yield from lock_thread(scope, name, create=False)
+    row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     yield Step("wipe_spending", row.key)
 
 

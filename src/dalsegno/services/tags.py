@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalsegno.contracts import Op, Step
-from dalsegno.errors import Misuse, ThreadNotFound
+from dalsegno.core.rights import Right
+from dalsegno.errors import Misuse
+from dalsegno.services.access import absent, admit
 from dalsegno.services.ids import pack_name, unpack_name
-from dalsegno.services.threads_row import Scope, ThreadRow
+from dalsegno.services.threads_row import Scope, ThreadRow, row_of_thread
 
 __all__ = ["check_tags", "tag", "tags_of", "untag"]
 
@@ -62,9 +64,9 @@ def tags_of(row: ThreadRow) -> Op[frozenset[str]]:
 
 def _own(scope: Scope, name: str) -> Op[ThreadRow]:
     """A thread's row under lock, whoever has its lease."""
-    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None or row.deleted_at is not None or (scope.user is not None and row.owner != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
+    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    row = row_of_thread(scope, name, rows)
+    if row is None or row.deleted_at is not None:
+        raise absent(name)
+    yield from admit(scope, name, row.thread, row.owner, Right.DISPOSE)
     return row

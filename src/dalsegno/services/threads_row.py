@@ -13,13 +13,16 @@ Rules of this module:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from dalsegno.contracts import Op, Rows, Step
+from dalsegno.contracts import Op, Step
 from dalsegno.core.chain import framed
-from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, ThreadDeleted, ThreadNotFound
+from dalsegno.core.rights import Right
+from dalsegno.errors import LeaseHeld, LeaseLost, Misuse, ThreadDeleted
+from dalsegno.services.access import absent, admit
 from dalsegno.services.ids import pack_name
+from dalsegno.services.scope import NOBODY, Scope, ThreadRow, row_of_thread
 
 __all__ = [
     "NOBODY",
@@ -30,78 +33,21 @@ __all__ = [
     "find_thread",
     "lock_thread",
     "name_digest",
+    "owner_digest",
     "row_of_thread",
     "save_thread",
 ]
 
 
-NOBODY = -1
-"""Number of a tenant this database does not know; it has no threads and may make none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """On whose behalf an operation runs.
-
-    Attributes:
-        tenant: the tenant's number in this database.
-        user: owner whose threads may be seen; None sees the whole tenant.
-        seal_key: key that the ends of the audit's chains are sealed with; None leaves them without.
-    """
-
-    tenant: int
-    user: str | None
-    seal_key: bytes | None = field(default=None, repr=False)
-
-
-@dataclass(slots=True)
-class ThreadRow:
-    """One row of `ds_threads`; the counters are changed in place and written back by `save_thread`.
-
-    `events` is the number of the last event, `wiped` that of the last one which went with a deletion of the thread.
-    `stands` is a `core.standing.Standing`.
-    """
-
-    tenant: int
-    name: str
-    thread: int
-    owner: str | None
-    deleted_at: int | None
-    events: int
-    wiped: int
-    pool: int
-    lanes: int
-    checkpoints: int
-    branches: int
-    namespaces: int
-    fence: int
-    lease_holder: str | None
-    lease_until: int | None
-    stands: int
-    now: int
-    seal_key: bytes | None = field(default=None, repr=False)
-
-    @property
-    def key(self) -> dict[str, int]:
-        """The columns every table of a thread leads with."""
-        return {"tenant": self.tenant, "thread": self.thread}
-
-    @property
-    def leased(self) -> bool:
-        """Whether a run holds the thread now."""
-        return self.lease_until is not None and self.lease_until > self.now
-
-
-def row_of_thread(scope: Scope, name: str, rows: Rows) -> ThreadRow | None:
-    """The row that was found, if one was, for an operation that may write to the audit."""
-    if not rows:
-        return None
-    row = ThreadRow(scope.tenant, name, *rows[0])
-    row.seal_key = scope.seal_key
-    return row
-
-
-def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = None) -> Op[ThreadRow]:
+def lock_thread(
+    scope: Scope,
+    name: str,
+    *,
+    create: bool,
+    fence: int | None = None,
+    right: Right = Right.WRITE,
+    beside: bool = False,
+) -> Op[ThreadRow]:
     """Lock a thread for writing.
 
     Args:
@@ -109,9 +55,12 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         name: the thread's id.
         create: make the thread when there is none.
         fence: the writer's fencing token, when it runs under a lease.
+        right: what the writer is going to do.
+        beside: whether the write concerns nothing that a run writes, so that another's live lease does not matter.
 
     Raises:
-        ThreadNotFound: there is none (or it is another user's) and `create` is False.
+        ThreadNotFound: there is none and `create` is False, or it is another user's.
+        NotPermitted: it is shared with this user, as less than that takes.
         ThreadDeleted: it has a tombstone.
         LeaseHeld: another run holds its lease.
         LeaseLost: the token is not the newest.
@@ -120,9 +69,12 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
         msg = "this tenant is unknown to the database, which was opened with create=False; check its name"
         raise Misuse(msg)
     packed = pack_name(name)
-    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
+    asked = {"tenant": scope.tenant, "name": packed, "owner": scope.whose}
+    rows = yield Step("thread_lock", asked)
     if not rows and create:
         if (closed := (yield from erased_until(scope, name))) is not None:
+            if closed.foreign:
+                raise absent(name)
             msg = f"thread {name!r} was erased; this write is refused, so that a late one cannot bring it back"
             raise ThreadDeleted(
                 msg,
@@ -131,11 +83,11 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
             )
         clock = yield Step("now", {})
         yield Step("thread_add", {"tenant": scope.tenant, "name": packed, "owner": scope.user, "now": clock[0][0]})
-        rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": packed})
+        rows = yield Step("thread_lock", asked)
     row = row_of_thread(scope, name, rows)
-    if row is None or (scope.user is not None and row.owner != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
+    if row is None:
+        raise absent(name)
+    yield from admit(scope, name, row.thread, row.owner, right)
     if row.deleted_at is not None:
         msg = f"thread {name!r} was deleted; this write is refused"
         raise ThreadDeleted(
@@ -149,27 +101,47 @@ def lock_thread(scope: Scope, name: str, *, create: bool, fence: int | None = No
             "refused. Stop this run; another one may have taken over"
         )
         raise LeaseLost(msg)
-    if fence is None and row.leased:
+    if fence is None and row.leased and not beside:
         msg = (
             f"thread {name!r} is leased to {row.lease_holder!r} for another "
             f"{((row.lease_until or 0) - row.now) / 1_000_000:.1f} s"
         )
-        raise LeaseHeld(msg, step="wait for it, or write under it (lease.config)", command="wait for it")
+        raise LeaseHeld(
+            msg,
+            step="wait for it, or write under it (lease.config)",
+            command="wait until it ends, or stop the program that holds it",
+        )
     return row
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The id of an erased thread that may not be used yet: its digest, the thread's number, and until when."""
+    """The id of an erased thread that may not be used yet.
+
+    Attributes:
+        digest: what is kept of the id.
+        thread: the thread's number.
+        until: when it is free.
+        foreign: whether the thread was another user's; to this one it never was.
+    """
 
     digest: bytes
     thread: int
     until: int
+    foreign: bool
 
 
 def name_digest(salt: bytes, name: str) -> bytes:
     """What is kept of the id of an erased thread while it is closed."""
     return hashlib.sha256(framed([b"dalsegno erased 1", salt, name.encode("utf-8", "surrogatepass")])).digest()
+
+
+def owner_digest(salt: bytes, name: str, owner: str | None) -> bytes:
+    """What is kept of whose thread it was, beside `name_digest`; it tells nobody who does not know the id."""
+    told = b"" if owner is None else b"=" + owner.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(
+        framed([b"dalsegno erased owner 1", salt, name.encode("utf-8", "surrogatepass"), told])
+    ).digest()
 
 
 def erased_until(scope: Scope, name: str) -> Op[Closed | None]:
@@ -179,7 +151,9 @@ def erased_until(scope: Scope, name: str) -> Op[Closed | None]:
         digest = name_digest(bytes(salt), name)
         rows = yield Step("erasure_find", {"tenant": scope.tenant, "digest": digest, "now": now})
         if rows:
-            return Closed(digest, *rows[0])
+            thread, until, owned = rows[0]
+            own = scope.whose is None or bytes(owned) == owner_digest(bytes(salt), name, scope.whose)
+            return Closed(digest, thread, until, foreign=not own)
     return None
 
 
@@ -187,17 +161,18 @@ def _day(micros: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def find_thread(scope: Scope, name: str) -> Op[ThreadRow]:
+def find_thread(scope: Scope, name: str, right: Right = Right.READ) -> Op[ThreadRow]:
     """Read a thread's row without locking it; a deleted one and another user's read as missing.
 
     Raises:
         ThreadNotFound: no such thread.
+        NotPermitted: it is shared with this user, as less than is needed.
     """
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None or row.deleted_at is not None or (scope.user is not None and row.owner != scope.user):
-        msg = f"no thread {name!r}; check the id (`dalsegno threads` lists them)"
-        raise ThreadNotFound(msg)
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    row = row_of_thread(scope, name, rows)
+    if row is None or row.deleted_at is not None:
+        raise absent(name)
+    yield from admit(scope, name, row.thread, row.owner, right)
     return row
 
 

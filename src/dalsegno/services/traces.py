@@ -40,12 +40,14 @@ TRACES: Final = (
     Trace(table="ds_runs", wipe="wipe_runs"),
     Trace(table="ds_summaries", wipe="wipe_summaries"),
     Trace(table="ds_cards", wipe="wipe_cards"),
+    Trace(table="ds_histories", wipe="wipe_histories"),
     Trace(table="ds_manifests", wipe="wipe_manifests"),
     Trace(table="ds_spending", wipe="wipe_spending"),
     Trace(table="ds_items", wipe="wipe_items"),
     Trace(table="ds_branches", wipe="wipe_branches"),
     Trace(table="ds_namespaces", wipe="wipe_namespaces"),
     Trace(table="ds_tags", wipe="wipe_tags"),
+    Trace(table="ds_shares", wipe="wipe_shares"),
     Trace(table="ds_blob_refs", wipe="wipe_blob_refs"),
 )
 """Tables whose rows belong to one thread and go with it, in the order they go."""

@@ -19,16 +19,18 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.items import POOL, Place, Range, elements_of, needs_of
+from dalsegno.core.rights import Right
 from dalsegno.core.standing import Standing
-from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.errors import LeaseHeld, Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
+from dalsegno.services.access import admit
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
-from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.loading import json_text
 from dalsegno.services.placing import ROOT
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import asks, taken_over
-from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, save_thread
+from dalsegno.services.standings import asks_still, taken_over
+from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, row_of_thread, save_thread
 from dalsegno.services.traces import drop_blob, wipe
 from dalsegno.services.writes import listed
 
@@ -52,16 +54,24 @@ _COUNTERS = "counters_since_delta_snapshot"
 
 def names(scope: Scope) -> Op[list[str]]:
     """Ids of all threads, those written last first."""
-    rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.user})
+    rows = yield Step("thread_names", {"tenant": scope.tenant, "owner": scope.whose})
     return [unpack_name(name) for (name,) in rows]
 
 
 def delete_thread(scope: Scope, name: str) -> Op[bool]:
     """Delete a thread and leave a tombstone. Returns False when there was nothing to delete."""
     try:
-        row = yield from lock_thread(scope, name, create=False)
+        row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     except (ThreadNotFound, ThreadDeleted):
         return False
+    except LeaseHeld as error:
+        raise LeaseHeld(
+            f"{error.problem}; nothing was deleted",
+            step="stop that run and let its lease go (lease.release()), or wait until it ends; what cannot wait goes "
+            "with ds.erasure.thread(…, force=True)",
+            command="stop the program that holds it, or wait until it ends; what cannot wait goes with "
+            "`dalsegno erase --thread ID --force`",
+        ) from None
     yield from wipe(row)
     row.wiped, row.stands = row.events, Standing.CLOSED
     yield (save_thread(row), Step("thread_tombstone", {**row.key, "now": row.now}))
@@ -70,15 +80,16 @@ def delete_thread(scope: Scope, name: str) -> Op[bool]:
 
 def reopen_thread(scope: Scope, name: str) -> Op[None]:
     """Let the id of a deleted or erased thread be used again; what was deleted stays deleted."""
-    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name)})
-    row = ThreadRow(scope.tenant, name, *rows[0]) if rows else None
-    if row is None and (closed := (yield from erased_until(scope, name))) is not None:
+    rows = yield Step("thread_lock", {"tenant": scope.tenant, "name": pack_name(name), "owner": scope.whose})
+    row = row_of_thread(scope, name, rows)
+    if row is None and (closed := (yield from erased_until(scope, name))) is not None and not closed.foreign:
         yield Step("erasure_release", {"tenant": scope.tenant, "digest": closed.digest})
         return
     erased = (yield Step("erasure_of", row.key)) if row is not None else []
-    if row is None or erased or (scope.user is not None and row.owner != scope.user):
+    if row is None or erased:
         msg = f"no thread {name!r} to reopen; a new id needs no reopening"
         raise ThreadNotFound(msg)
+    yield from admit(scope, name, row.thread, row.owner, Right.DISPOSE)
     yield Step("thread_reopen", {**row.key, "now": row.now})
 
 
@@ -87,7 +98,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     if source == target:
         msg = f"thread {source!r} cannot be copied onto itself; give the copy another id"
         raise Misuse(msg)
-    origin = yield from lock_thread(scope, source, create=False)
+    origin = yield from lock_thread(scope, source, create=False, right=Right.READ)
     copy = yield from lock_thread(scope, target, create=True)
     if copy.checkpoints or copy.events:
         msg = f"thread {target!r} holds something, or did before it was deleted; copy to another id"
@@ -104,6 +115,7 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
             "copy_events",
             "copy_summaries",
             "copy_cards",
+            "copy_histories",
             "copy_manifests",
             "copy_tags",
             "copy_blob_refs",
@@ -112,7 +124,8 @@ def copy_thread(scope: Scope, source: str, target: str) -> Op[None]:
     copy.events, copy.wiped, copy.pool, copy.lanes = origin.events, origin.wiped, origin.pool, origin.lanes
     copy.checkpoints, copy.branches, copy.namespaces = origin.checkpoints, origin.branches, origin.namespaces
     # What workers found out about a run is its own; a copy of a parked one has steps to run.
-    copy.stands = origin.stands if origin.stands <= Standing.ASKED else Standing.OPEN
+    asked = origin.stands in (Standing.ASKED, Standing.ANSWERED)
+    copy.stands = Standing.ASKED if asked else Standing.OPEN if origin.stands > Standing.ASKED else origin.stands
     yield save_thread(copy)
 
 
@@ -134,13 +147,14 @@ def delete_for_runs(scope: Scope, runs: Sequence[str]) -> Op[None]:
     """Delete the checkpoints of some runs, with their writes."""
     if not runs:
         return
-    rows = yield Step("checkpoints_of_runs", {"tenant": scope.tenant, "runs": json_text(list(runs))})
+    asked = {"tenant": scope.tenant, "owner": scope.whose, "runs": json_text(list(runs))}
+    rows = yield Step("checkpoints_of_runs", asked)
     by_thread: dict[str, list[int]] = {}
     for name, ckpt in rows:
         by_thread.setdefault(unpack_name(name), []).append(ckpt)
     for name, ckpts in by_thread.items():
         try:
-            row = yield from lock_thread(scope, name, create=False)
+            row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
         except (ThreadNotFound, ThreadDeleted):
             continue
         table = yield from checkpoint_table(row)
@@ -172,7 +186,7 @@ def prune(scope: Scope, name: str, strategy: str, keep: int = 1) -> Op[int]:
         msg = f"strategy={strategy!r}: use 'keep_latest' or 'delete'"
         raise Misuse(msg)
     try:
-        row = yield from lock_thread(scope, name, create=False)
+        row = yield from lock_thread(scope, name, create=False, right=Right.DISPOSE)
     except (ThreadNotFound, ThreadDeleted):
         return 0
     table = yield from checkpoint_table(row)
@@ -272,11 +286,15 @@ def _stand_anew(row: ThreadRow) -> Op[None]:
     """Note where the run stands when its head went; the one before it has steps to run, as far as can be told here."""
     head = yield from _root_head(row)
     yield tuple(taken_over(row, None))
+    if row.stands == Standing.ANSWERED:
+        yield Step("wipe_runs", row.key)
     row.stands = Standing.CLOSED
     if head is not None:
         rows = yield Step("writes_of", {**row.key, "ckpts": json_text([head])})
-        slots = [slot for *_, body in rows for slot, _, _ in listed(orjson.loads(body))]
-        row.stands = Standing.ASKED if asks(slots) else Standing.OPEN
+        writes = {
+            unpack_id(bytes(task)): [slot for slot, _, _ in listed(orjson.loads(body))] for _, task, _, body in rows
+        }
+        row.stands = Standing.ASKED if asks_still(writes) else Standing.OPEN
 
 
 def sweep(row: ThreadRow) -> Op[None]:

@@ -12,17 +12,21 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core.items import Plan, elements_of
 from dalsegno.core.split import Split, is_large
+from dalsegno.core.standing import Standing
 from dalsegno.errors import Damaged
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
 from dalsegno.services.ids import is_packed, pack_id, pack_path
-from dalsegno.services.loading import Loaded, load
+from dalsegno.services.keepers import refuse_graph
+from dalsegno.services.loading import Loaded, json_text, load
 from dalsegno.services.placing import ROOT, announced_number, namespace
+from dalsegno.services.questions import EARLY, standing_of
+from dalsegno.services.run_rows import make_due
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import after_writes, taken_over
+from dalsegno.services.standings import QUESTION, after_writes, taken_over
 from dalsegno.services.storing import find_pool, store_items
 from dalsegno.services.threads_row import Scope, ThreadRow, lock_thread, save_thread
 
@@ -57,10 +61,13 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     """Store a task's pending writes, all or none.
 
     Raises:
+        OtherKeeper: another framework keeps the thread's messages.
         ThreadDeleted, LeaseHeld, LeaseLost: see `lock_thread`.
     """
     row = yield from lock_thread(scope, request.thread, create=True, fence=request.fence)
     ns, head, head_id = yield from namespace(row, request.ns)
+    if head is None and ns == ROOT:
+        yield from refuse_graph(row)
     found = yield Step("checkpoint_branch", {**row.key, "ns": ns, "id": pack_id(request.id)})
     steps: list[Step] = []
     if found:
@@ -97,8 +104,13 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     over = tuple(taken_over(row, request.fence))
-    if ns == ROOT and (head is None or ckpt >= head):
+    stood = row.stands
+    if ns == ROOT and ckpt == head:
         row.stands = after_writes(row.stands, request.task, fresh)
+        if row.stands == Standing.ANSWERED or QUESTION in fresh:
+            rest = yield Step("writes_of", {**row.key, "ckpts": json_text([ckpt])})
+            own = {slot: tree for slot, (_, tree) in merged.items()}
+            row.stands = yield from standing_of(row, [own, *_slots(rest, without=key["task"])])
     yield (
         *over,
         *steps,
@@ -106,6 +118,19 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
         Step("write_save", {**key, "path": path or "", "body": text}),
         save_thread(row),
     )
+    if row.stands == Standing.ANSWERED and stood != Standing.ANSWERED:
+        yield from make_due(row, EARLY)
+    elif stood == Standing.ANSWERED and row.stands != stood:
+        yield Step("wipe_runs", row.key)
+
+
+def _slots(rows: Rows, *, without: bytes) -> list[dict[int, Any]]:
+    """What the other tasks of a checkpoint wrote, by slot."""
+    return [
+        {slot: tree for slot, _, tree in listed(orjson.loads(body))}
+        for _, task, _, body in rows
+        if bytes(task) != without
+    ]
 
 
 def _bases(

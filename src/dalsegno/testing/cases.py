@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dalsegno.connect import Dalsegno, open_store
-from dalsegno.contracts import Op, Step, Store
+from dalsegno.contracts import Op, Step, StepFailed, Store
 from dalsegno.errors import DalsegnoError
 from dalsegno.testing.faults import RaiseError
 from dalsegno.testing.faulty import FaultyStore, connect_over
@@ -109,6 +109,10 @@ class _Planted(Exception):
     """Raised by the suite in the middle of an operation."""
 
 
+class _Ended(BaseException):
+    """Ends an operation wherever it is; no part of it is undone alone."""
+
+
 def _all_or_nothing(open_empty: OpenStore) -> None:
     for operation in OPERATIONS.values():
         store = FaultyStore(open_empty())
@@ -116,10 +120,10 @@ def _all_or_nothing(open_empty: OpenStore) -> None:
             prepare(ds)
             before = _seen(ds, operation)
             for number in range(2, 1000):
-                store.arm(number, RaiseError(_Planted))
+                store.arm(number, RaiseError(_Ended))
                 try:
                     operation.act(ds)
-                except _Planted:
+                except _Ended:
                     store.disarm()
                     if store.trail[-1].place == "after COMMIT":
                         break
@@ -149,7 +153,7 @@ def _own_outcome(open_empty: OpenStore) -> None:
 
         def write(number: int) -> object:
             def op() -> Op[int]:
-                yield Step("thread_lock", {"tenant": scope.tenant, "name": f"t{number}"})
+                yield Step("thread_lock", {"tenant": scope.tenant, "name": f"t{number}", "owner": None})
                 yield Step("thread_add", {"tenant": scope.tenant, "name": f"t{number}", "owner": None, "now": 1})
                 if number % 2:
                     raise _Planted(number)
@@ -170,6 +174,32 @@ def _own_outcome(open_empty: OpenStore) -> None:
         _require(there == ["t0", "t2", "t4"], f"of six writes under one key, three of them failing, {there} are there")
 
 
+def _part_alone(open_empty: OpenStore) -> None:
+    with _opened(open_empty) as ds:
+        scope = ds.scope()
+
+        def add(name: str, thread: int = 1) -> Step:
+            return Step("namespace_add", {"tenant": scope.tenant, "thread": thread, "ns": thread, "name": name})
+
+        def op() -> Op[str]:
+            failed = ""
+            yield (add("a"), Step("part_begin", {}))
+            try:
+                yield (add("b", 2), add("twice"), add("c", 3))
+            except StepFailed as error:
+                failed = str(error)
+                yield Step("part_undo", {})
+            yield (add("d", 4), Step("part_end", {}))
+            return failed
+
+        _require(bool(ds.store_backend.run(op, write=True)), "an operation was not told of a step that failed")
+        there = []
+        for thread in range(1, 5):
+            asked = {"tenant": scope.tenant, "thread": thread}
+            there += ds.store_backend.run(lambda asked=asked: (yield Step("namespaces_of", asked)), write=False)  # type: ignore[misc]
+        _require(len(there) == 2, f"of a part that was undone and what stood around it, {there} is there")  # noqa: PLR2004
+
+
 def _one_snapshot(open_empty: OpenStore) -> None:
     with _opened(open_empty) as ds:
         ds.journal.append("t", "note", "me", "one")
@@ -177,7 +207,7 @@ def _one_snapshot(open_empty: OpenStore) -> None:
         writers: list[threading.Thread] = []
 
         def read() -> Op[tuple[int, int]]:
-            step = Step("thread_find", {"tenant": scope.tenant, "name": "t"})
+            step = Step("thread_find", {"tenant": scope.tenant, "name": "t", "owner": None})
             first = yield step
             writers.append(threading.Thread(target=ds.journal.append, args=("t", "note", "me", "two")))
             writers[-1].start()
@@ -200,7 +230,7 @@ def _result_and_rows(open_empty: OpenStore) -> None:
             add = {"tenant": scope.tenant, "owner": None, "now": 7}
             none = yield (Step("thread_add", {**add, "name": "a"}), Step("thread_add", {**add, "name": "b"}))
             many = yield Step("thread_add", [{**add, "name": name} for name in ("c", "d")])
-            found = yield Step("thread_find", {"tenant": scope.tenant, "name": "d"})
+            found = yield Step("thread_find", {"tenant": scope.tenant, "name": "d", "owner": None})
             return none, many, len(found), isinstance(found[0], tuple)
 
         result = ds.store_backend.run(op, write=True)
@@ -253,10 +283,15 @@ CASES: tuple[Case, ...] = (
     Case(name="async", claim="the async face does the same", run=_every_operation_async),
     Case(
         name="all or nothing",
-        claim="an operation that fails at any of its points leaves nothing, and its error comes back as it is",
+        claim="an operation that ends at any of its points leaves nothing, and what ended it comes back as it is",
         run=_all_or_nothing,
     ),
     Case(name="queue", claim="writers of one thread queue: none is lost, no number is given twice", run=_writers_queue),
+    Case(
+        name="part",
+        claim="an operation is told of a step that failed, may undo the part that it has begun, and goes on",
+        run=_part_alone,
+    ),
     Case(
         name="own outcome",
         claim="writes under one key may share a commit, and each succeeds or fails alone",

@@ -28,10 +28,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from dalsegno.connect import Dalsegno
-from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, Store
+from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, StepFailed, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.checkpointer import OnInput
@@ -109,6 +109,10 @@ class FaultyStore:
         with self._around(write=write):
             return await self.store.arun(lambda: self._counted(factory, write=write), write=write, key=key)
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Confine the other store to a tenant."""
+        self.store.confine(tenant=tenant, name=name)
+
     def rewrite(self) -> None:
         """Let the other store rewrite its database."""
         self._pass(Moment.BEFORE_REWRITE, write=True)
@@ -134,23 +138,30 @@ class FaultyStore:
     def _counted(self, factory: OpFactory[R], *, write: bool) -> Op[R]:
         self._pass(Moment.AFTER_BEGIN, write=write)
         op = factory()
-        rows: Rows | None = None
         try:
+            asked = next(op)
             while True:
                 try:
-                    asked = next(op) if rows is None else op.send(rows)
-                except StopIteration as end:
-                    self._pass(Moment.BEFORE_COMMIT, write=write)
-                    result: R = end.value
-                    return result
-                rows = []
-                for step in self._parts(asked):
-                    rows = yield step
-                    self._pass(Moment.AFTER_STEP, write=write, step=_name(step))
-                if not isinstance(asked, Step):
-                    rows = []
+                    rows = yield from self._done(asked, write=write)
+                except StepFailed as failed:
+                    asked = op.throw(failed)
+                except Exception as error:  # noqa: BLE001 - a fault; the operation is told of it as of a driver's
+                    asked = op.throw(StepFailed(error))
+                else:
+                    asked = op.send(rows)
+        except StopIteration as end:
+            self._pass(Moment.BEFORE_COMMIT, write=write)
+            result: R = end.value
+            return result
         finally:
             op.close()
+
+    def _done(self, asked: Step | Batch, *, write: bool) -> Op[Rows]:
+        rows: Rows = []
+        for step in self._parts(asked):
+            rows = yield step
+            self._pass(Moment.AFTER_STEP, write=write, step=_name(step))
+        return rows if isinstance(asked, Step) else []
 
     def _parts(self, asked: Step | Batch) -> Iterator[Step | Batch]:
         if not self._split:
@@ -183,6 +194,7 @@ def connect_over(
     *,
     tenant: str = "default",
     user: str | None = None,
+    role: Literal["user", "admin"] = "user",
     schema: StateSchema | None = None,
     on_input_over_unfinished: OnInput = "warn",
 ) -> Dalsegno:
@@ -191,4 +203,6 @@ def connect_over(
     Raises:
         Misuse: an argument is wrong.
     """
-    return Dalsegno(store, tenant=tenant, user=user, schema=schema, on_input_over_unfinished=on_input_over_unfinished)
+    return Dalsegno(
+        store, tenant=tenant, user=user, role=role, schema=schema, on_input_over_unfinished=on_input_over_unfinished
+    )

@@ -172,6 +172,7 @@ def prepare(ds: Dalsegno) -> None:
     _act(ds, b"1" * 32, Ending(move=Move.SUCCEED, result=["letter 4711"]))
     _act(ds, b"2" * 32, Ending(move=Move.FAIL, why=_LONG))
     ds.threads.tag(SONG, "music", "音乐")
+    ds.threads.share(SONG, "bo", "writer")
 
 
 def _act(ds: Dalsegno, key: bytes, ending: Ending) -> None:

@@ -68,7 +68,7 @@ def _unlike(table: str, left: Any, right: Any) -> Iterator[str]:
 
 @sound
 def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
-    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name)})
+    rows = yield Step("thread_find", {"tenant": scope.tenant, "name": pack_name(name), "owner": None})
     if not rows:
         return None
     row = ThreadRow(scope.tenant, name, *rows[0])
@@ -106,7 +106,9 @@ def _snapshot(scope: Scope, name: str) -> Op[Snapshot | None]:
         ),
         "actions": _plain([(*columns[1:12], *columns[15:17]) for columns in acted], parsed=(5, 6, 11, 12)),
         "audit": [_unsalted(*columns) for columns in (yield Step("audit_all", row.key))],
+        "history": _plain((yield Step("history_find", row.key))),
         "tags": _plain((yield Step("tags_of", row.key))),
+        "shares": _plain([columns[:3] for columns in (yield Step("shares_of", row.key))]),
         "runs": _plain([(*columns[:7],) for columns in (yield Step("run_find", row.key))]),
         "blobs": _plain([(digest, bool(there)) for digest, there in (yield Step("blob_refs_of", row.key))]),
     }

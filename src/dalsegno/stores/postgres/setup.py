@@ -26,7 +26,7 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]], *, create: bool)
     """Bring a database to this format, or refuse it. The connection is in autocommit mode.
 
     Raises:
-        NotADatabase: it holds nothing of dalsegno's and `create` is False.
+        NoDatabase: it holds nothing of dalsegno's and `create` is False.
         SchemaNewer: written by a newer version.
         psycopg.Error: the database cannot be used; the caller translates it.
     """
@@ -35,7 +35,7 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]], *, create: bool)
         return
     if found is None and not create:
         msg = "this PostgreSQL database holds no dalsegno tables"
-        raise errors.NotADatabase(
+        raise errors.NoDatabase(
             msg,
             step="check the URL, or connect with create=True to make them",
             command="check the URL, or make them with `dalsegno import`",

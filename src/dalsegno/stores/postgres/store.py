@@ -26,6 +26,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.sql import SQL, Literal
 from psycopg.types.string import TextLoader
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
@@ -44,6 +45,8 @@ R = TypeVar("R")
 _Pool = ConnectionPool[psycopg.Connection[tuple[Any, ...]]]
 _AsyncPool = AsyncConnectionPool[psycopg.AsyncConnection[tuple[Any, ...]]]
 
+_READ: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE: LiteralString = "BEGIN"
 _CONNECT_SECONDS = 10.0
 _PATIENCE_SECONDS = 60.0
 """How long rewriting waits for those who use what it rewrites."""
@@ -72,6 +75,9 @@ class PostgresStore:
         )
         _check_conninfo(self._conninfo, self._shown, [parts.password or "", options.get("password", "")])
         self._statements = load_statements("dalsegno.stores.postgres")
+        self._confine = load_statements("dalsegno.stores.postgres", "confine.sql")["confine"]
+        self._name: str | None = None
+        self._read, self._write = _READ.encode(), _WRITE.encode()
         self._lock = threading.Lock()
         self._pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] | None = None
         self._apools: dict[int, _Loop] = {}
@@ -111,6 +117,13 @@ class PostgresStore:
         outcome = Outcome(factory)
         await self._atransact(loop, [outcome], read=True)
         return cast("R", outcome.get())
+
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Name the tenant that row-level security lets through; see `dalsegno.contracts.Store.confine`."""
+        self._name = name if tenant is None else None
+        # One message to the server: what a transaction begins with costs no round trip more.
+        wall = SQL("") if tenant is None else SQL("; SET LOCAL dalsegno.tenant = {}").format(Literal(tenant))
+        self._read, self._write = (SQL(_READ) + wall).as_bytes(), (SQL(_WRITE) + wall).as_bytes()
 
     def rewrite(self) -> None:
         """Rewrite every table; see `dalsegno.contracts.Store.rewrite`.
@@ -182,7 +195,9 @@ class PostgresStore:
                 with self._boundary(), self._ready().connection(timeout=_CONNECT_SECONDS) as connection:
                     attempts.stage = Stage.TAKEN
                     step = self._step_with(connection)
-                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                    connection.execute(self._read if read else self._write)
+                    if self._name is not None:
+                        connection.execute(self._confine, {"name": self._name})
                     attempts.stage = Stage.BEGUN
                     for outcome in group:
                         self._one(connection, outcome, step, alone=len(group) == 1)
@@ -229,7 +244,9 @@ class PostgresStore:
                     async with loop.pool.connection(timeout=_CONNECT_SECONDS) as connection:
                         attempts.stage = Stage.TAKEN
                         step = self._astep_with(connection)
-                        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if read else "BEGIN")
+                        await connection.execute(self._read if read else self._write)
+                        if self._name is not None:
+                            await connection.execute(self._confine, {"name": self._name})
                         attempts.stage = Stage.BEGUN
                         for outcome in group:
                             await self._aone(connection, outcome, step, alone=len(group) == 1)

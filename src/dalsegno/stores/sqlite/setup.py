@@ -32,7 +32,7 @@ def look(path: Path, *, create: bool) -> None:
 
     Raises:
         SchemaNewer: written by a newer version.
-        NotADatabase: it holds nothing of dalsegno's and `create` is False.
+        NoDatabase: it holds nothing of dalsegno's and `create` is False.
         sqlite3.Error: the file cannot be used; the caller translates it.
     """
     place = f"file:{quote(str(path.absolute()))}?mode=ro"
@@ -45,7 +45,7 @@ def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = T
 
     Raises:
         SchemaNewer: written by a newer version.
-        NotADatabase: it holds nothing of dalsegno's and `create` is False.
+        NoDatabase: it holds nothing of dalsegno's and `create` is False.
         sqlite3.Error: the file cannot be used; the caller translates it.
     """
     found = _format_of(connection)
@@ -76,8 +76,8 @@ def prepare(connection: sqlite3.Connection, *, in_memory: bool, create: bool = T
 
 def _refuse(found: int | None, *, create: bool) -> None:
     if found is None and not create:
-        msg = "this SQLite file holds no dalsegno tables; nothing was changed. Check the path"
-        raise errors.NotADatabase(msg)
+        msg = "this SQLite file holds no dalsegno tables"
+        raise errors.NoDatabase(msg, step="nothing was changed. Check the path")
 
 
 def _format_of(connection: sqlite3.Connection) -> int | None:

@@ -105,6 +105,9 @@ class SqliteStore:
         work = asyncio.ensure_future(asyncio.to_thread(self.run, factory, write=write, key=key))
         return await settled(work) if write else await work
 
+    def confine(self, *, tenant: int | None, name: str) -> None:
+        """Nothing: a file has no walls in it."""
+
     def rewrite(self) -> None:
         """Rewrite the file and empty its log; see `dalsegno.contracts.Store.rewrite`.
 
@@ -323,7 +326,7 @@ def _head_of(path: Path, *, create: bool) -> bytes:
     if not path.exists():
         if not create:
             msg = f"{path} does not exist"
-            raise errors.NotADatabase(
+            raise errors.NoDatabase(
                 msg,
                 step="check the path, or connect with create=True to make a new database",
                 command="check the path, or make a new database with `dalsegno import`",

@@ -1,5 +1,6 @@
 -- Statements of the PostgreSQL store. Names, parameters and columns are the contract of dalsegno.contracts.
--- A thread may be long before its table is analyzed: joins with lists of parameters go row by row (LATERAL, OFFSET 0).
+-- A thread may be long before its table is analyzed: joins go row by row (LATERAL, OFFSET 0). Where two indexes begin alike,
+-- "BETWEEN x AND x ORDER BY … LIMIT 1" takes the one that is meant, which an equality would leave to chance.
 
 -- name: tenant_add
 INSERT INTO ds_tenants (name) VALUES (%(name)s) ON CONFLICT DO NOTHING;
@@ -18,13 +19,17 @@ ON CONFLICT DO NOTHING;
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s
-FOR UPDATE;
+FROM ds_threads t WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+FOR UPDATE OF t;
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM ds_threads WHERE tenant = %(tenant)s AND name = %(name)s;
+FROM ds_threads t WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s));
 
 -- name: thread_save
 UPDATE ds_threads
@@ -45,13 +50,17 @@ UPDATE ds_threads SET fence = %(fence)s, lease_holder = %(holder)s, lease_until 
 WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: threads_page
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
        (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
-        WHERE g.tenant = t.tenant AND g.thread = t.thread)
+        WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s)
 FROM ds_threads t
-WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND (%(deleted)s OR t.deleted_at IS NULL)
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s
+    OR (%(shared)s AND EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = %(tenant)s AND h.thread = t.thread AND h.member = %(owner)s)))
+  AND (%(deleted)s OR t.deleted_at IS NULL)
   AND (%(after)s::text IS NULL OR t.name > %(after)s)
   AND (%(tag)s::text IS NULL OR EXISTS (
     SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = %(tag)s))
@@ -100,10 +109,16 @@ SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND 
 
 -- name: checkpoints_named
 SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
-FROM ds_checkpoints c
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+FROM (SELECT %(id)s::bytea AS id UNION SELECT %(parent)s::bytea) w
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.id BETWEEN w.id AND w.id AND x.ns = %(ns)s ORDER BY x.id LIMIT 1
+) c
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s
 UNION ALL
 SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
@@ -161,12 +176,24 @@ SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.sour
        c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
-JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+INNER JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = n.tenant AND x.thread = n.thread AND x.ckpt BETWEEN n.head AND n.head ORDER BY x.ckpt LIMIT 1
+) c ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
@@ -174,37 +201,66 @@ SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.sour
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL AND c.state IS NOT NULL;
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
        c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
-JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
+CROSS JOIN LATERAL (
+  SELECT x.* FROM ds_checkpoints x
+  JOIN ds_namespaces y ON y.tenant = x.tenant AND y.thread = x.thread AND y.ns = x.ns
+  WHERE x.tenant = t.tenant AND x.thread = t.thread AND x.state IS NOT NULL
+    AND (%(ns)s::text IS NULL OR y.name = %(ns)s) AND (%(before)s::int IS NULL OR x.ckpt < %(before)s)
+  ORDER BY x.ckpt DESC
+  LIMIT %(limit)s
+) c
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL
-  AND (%(ns)s::text IS NULL OR n.name = %(ns)s) AND (%(before)s::int IS NULL OR c.ckpt < %(before)s)
-ORDER BY c.ckpt DESC
-LIMIT %(limit)s;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL
+ORDER BY c.ckpt DESC;
 
 -- name: checkpoints_lineage
 WITH RECURSIVE line (ckpt, depth) AS (
   SELECT %(ckpt)s::int, 0
   UNION ALL
   SELECT c.parent, line.depth + 1 FROM line
-  JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+  CROSS JOIN LATERAL (
+    SELECT x.parent FROM ds_checkpoints x
+    WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt BETWEEN line.ckpt AND line.ckpt ORDER BY x.ckpt LIMIT 1
+  ) c
   WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
 )
 SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
-JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt BETWEEN line.ckpt AND line.ckpt ORDER BY x.ckpt LIMIT 1
+) c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
@@ -220,6 +276,8 @@ WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s ORDER BY c.ckpt;
 SELECT t.name, c.ckpt FROM ds_checkpoints c
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 WHERE c.tenant = %(tenant)s AND c.run IN (SELECT jsonb_array_elements_text(%(runs)s::jsonb))
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY t.name, c.ckpt;
 
 -- name: checkpoints_drop
@@ -243,8 +301,11 @@ VALUES (%(tenant)s, %(thread)s, %(ckpt)s, %(task)s, %(path)s, %(body)s)
 ON CONFLICT (tenant, thread, ckpt, task) DO UPDATE SET path = excluded.path, body = excluded.body;
 
 -- name: writes_of
-SELECT ckpt, task, path, body FROM ds_writes
-WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+SELECT w.ckpt, w.task, w.path, w.body
+FROM (SELECT DISTINCT part::int AS ckpt FROM jsonb_array_elements_text(%(ckpts)s::jsonb) p (part)) c
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_writes x WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt = c.ckpt OFFSET 0
+) w;
 
 -- name: writes_all
 SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt, task;
@@ -325,31 +386,54 @@ CROSS JOIN LATERAL (
   SELECT * FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND mark = m.mark
   OFFSET 0
 ) e
-LEFT JOIN ds_items i ON i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.seq;
 
 -- name: events_page
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s
-ORDER BY e.seq
-LIMIT %(limit)s;
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq > %(after)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
+) c ON true
+ORDER BY e.seq;
 
 -- name: events_matching
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
-  AND (e.terms = '\x0000'::bytea
-       OR (position(%(t0)s::bytea IN e.terms) > 0 AND position(%(t1)s::bytea IN e.terms) > 0 AND position(%(t2)s::bytea IN e.terms) > 0 AND position(%(t3)s::bytea IN e.terms) > 0
-           AND position(%(t4)s::bytea IN e.terms) > 0 AND position(%(t5)s::bytea IN e.terms) > 0 AND position(%(t6)s::bytea IN e.terms) > 0 AND position(%(t7)s::bytea IN e.terms) > 0))
-ORDER BY e.seq DESC
-LIMIT %(limit)s;
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s
+    AND (v.terms = '\x0000'::bytea
+         OR (position(%(t0)s::bytea IN v.terms) > 0 AND position(%(t1)s::bytea IN v.terms) > 0 AND position(%(t2)s::bytea IN v.terms) > 0 AND position(%(t3)s::bytea IN v.terms) > 0
+             AND position(%(t4)s::bytea IN v.terms) > 0 AND position(%(t5)s::bytea IN v.terms) > 0 AND position(%(t6)s::bytea IN v.terms) > 0 AND position(%(t7)s::bytea IN v.terms) > 0))
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq DESC
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
+) c ON true
+ORDER BY e.seq DESC;
 
 -- name: events_all
 SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
@@ -394,7 +478,8 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
 WHERE a.tenant = %(tenant)s AND a.key >= %(low)s AND a.key <= %(high)s
-  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s)
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY a.key LIMIT 2;
 
 -- name: actions_page
@@ -500,13 +585,16 @@ JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt 
 WHERE n.tenant = %(tenant)s AND n.thread = %(thread)s AND n.ns = 0;
 
 -- name: thread_one
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
        (SELECT coalesce(jsonb_agg(g.tag ORDER BY g.tag), '[]'::jsonb) FROM ds_tags g
-        WHERE g.tenant = t.tenant AND g.thread = t.thread)
+        WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s)
 FROM ds_threads t
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s));
 
 -- name: leftovers
 SELECT g.name, g.found FROM (
@@ -519,10 +607,12 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_histories x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_shares x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
@@ -750,6 +840,8 @@ ON CONFLICT (tenant, memory, thread, seq) DO NOTHING;
 SELECT m.memory, t.name, m.seq, m.author, t.deleted_at FROM ds_evidence m
 JOIN ds_threads t ON t.tenant = m.tenant AND t.thread = m.thread
 WHERE m.tenant = %(tenant)s AND m.memory IN (SELECT value::bigint FROM jsonb_array_elements_text(%(memories)s::jsonb))
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
 ORDER BY m.memory, t.name, m.seq;
 
 -- name: evidence_of_thread
@@ -767,9 +859,15 @@ DELETE FROM ds_evidence WHERE tenant = %(tenant)s AND thread = %(thread)s;
 SELECT m.memory FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text ORDER BY m.memory;
 
 -- name: evidence_events
-SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT value::int FROM jsonb_array_elements_text(%(seqs)s::jsonb))
+SELECT e.seq, e.kind, e.author, e.at, i.body
+FROM (SELECT DISTINCT part::int AS seq FROM jsonb_array_elements_text(%(seqs)s::jsonb) p (part)) n
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events x WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.seq BETWEEN n.seq AND n.seq ORDER BY x.seq LIMIT 1
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.seq;
 
 -- name: fact_named
@@ -869,11 +967,14 @@ UPDATE ds_runs SET due = NULL WHERE tenant = %(tenant)s AND thread = %(thread)s;
 DELETE FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: runs_one
-SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+SELECT t.thread, t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
        r.parked_at, r.due
 FROM ds_threads t
 LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s
+  AND (%(owner)s::text IS NULL OR t.owner = %(owner)s OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = %(owner)s))
+  AND t.deleted_at IS NULL;
 
 -- name: runs_page
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -935,6 +1036,9 @@ UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(octet_length((body)::text)), 0)
 FROM ds_cards WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
+SELECT 'ds_histories', count(*), coalesce(sum(octet_length(keeper)), 0)
+FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(octet_length(error), 0) + coalesce(octet_length(place), 0)), 0)
 FROM ds_runs WHERE tenant = %(tenant)s AND thread = %(thread)s
@@ -954,7 +1058,10 @@ SELECT 'ds_tags', count(*), coalesce(sum(octet_length((tag)::text)), 0)
 FROM ds_tags WHERE tenant = %(tenant)s AND thread = %(thread)s
 UNION ALL
 SELECT 'ds_blob_refs', count(*), coalesce(sum(octet_length(digest)), 0)
-FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s;
+FROM ds_blob_refs WHERE tenant = %(tenant)s AND thread = %(thread)s
+UNION ALL
+SELECT 'ds_shares', count(*), coalesce(sum(octet_length(member)), 0)
+FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s;
 
 -- name: audit_size
 SELECT count(*), coalesce(sum(octet_length((body)::text)), 0) FROM ds_audit
@@ -1002,8 +1109,8 @@ WHERE tenant = %(tenant)s AND thread = %(thread)s;
 SELECT name FROM ds_threads WHERE tenant = %(tenant)s AND owner = %(owner)s ORDER BY name;
 
 -- name: erasure_add
-INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
-VALUES (%(tenant)s, %(thread)s, %(at)s, %(salt)s, %(digest)s, %(closed_until)s, NULL);
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, owned, closed_until, rewritten_at)
+VALUES (%(tenant)s, %(thread)s, %(at)s, %(salt)s, %(digest)s, %(owned)s, %(closed_until)s, NULL);
 
 -- name: erasure_of
 SELECT at FROM ds_erasures WHERE tenant = %(tenant)s AND thread = %(thread)s;
@@ -1018,13 +1125,13 @@ UPDATE ds_erasures SET rewritten_at = %(at)s WHERE tenant = %(tenant)s AND threa
 SELECT DISTINCT salt FROM ds_erasures WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until > %(now)s;
 
 -- name: erasure_find
-SELECT thread, closed_until FROM ds_erasures WHERE tenant = %(tenant)s AND digest = %(digest)s AND closed_until > %(now)s;
+SELECT thread, closed_until, owned FROM ds_erasures WHERE tenant = %(tenant)s AND digest = %(digest)s AND closed_until > %(now)s;
 
 -- name: erasure_release
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = %(tenant)s AND digest = %(digest)s;
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL WHERE tenant = %(tenant)s AND digest = %(digest)s;
 
 -- name: erasures_forget
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL
 WHERE tenant = %(tenant)s AND digest IS NOT NULL AND closed_until <= %(now)s;
 -- name: runs_finished
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -1118,8 +1225,14 @@ LIMIT %(limit)s;
 -- name: openings
 SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
 JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = w.thread::bigint
-JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + %(events)s
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events x
+  WHERE x.tenant = t.tenant AND x.thread = t.thread AND x.seq > t.wiped AND x.seq <= t.wiped + %(events)s OFFSET 0
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
@@ -1174,7 +1287,6 @@ JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0
  AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
 WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s;
 
--- What stands in OFFSET 0 is looked up by its whole key, row by row, also while the planner knows nothing of the tables.
 -- name: events_after
 SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
   SELECT * FROM ds_events v
@@ -1221,9 +1333,64 @@ LEFT JOIN LATERAL (
 ) i ON true
 LEFT JOIN LATERAL (
   SELECT x.id, x.frame FROM ds_checkpoints x
-  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
 ) c ON true
 ORDER BY e.seq;
+
+-- name: history_find
+SELECT keeper, items FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: history_save
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+VALUES (%(tenant)s, %(thread)s, %(keeper)s, %(items)s)
+ON CONFLICT (tenant, thread) DO UPDATE SET items = excluded.items;
+
+-- name: wipe_histories
+DELETE FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: copy_histories
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+SELECT tenant, %(to)s, keeper, items
+FROM ds_histories WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: share_find
+SELECT role FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s AND member = %(member)s;
+
+-- name: shares_of
+SELECT member, role, granted_by, at FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY member;
+
+-- name: share_save
+INSERT INTO ds_shares (tenant, thread, member, role, granted_by, at)
+VALUES (%(tenant)s, %(thread)s, %(member)s, %(role)s, %(granted_by)s, %(at)s)
+ON CONFLICT (tenant, thread, member) DO UPDATE SET role = excluded.role, granted_by = excluded.granted_by, at = excluded.at;
+
+-- name: share_drop
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s AND member = %(member)s;
+
+-- name: shares_with
+SELECT thread FROM ds_shares WHERE tenant = %(tenant)s AND member = %(member)s ORDER BY thread;
+
+-- name: shares_forget
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND member = %(member)s;
+
+-- name: shares_unsign
+UPDATE ds_shares SET granted_by = NULL WHERE tenant = %(tenant)s AND granted_by = %(member)s;
+
+-- name: wipe_shares
+DELETE FROM ds_shares WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: audit_row
+SELECT body FROM ds_audit WHERE tenant = %(tenant)s AND thread = %(thread)s AND seq = %(seq)s;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
 
 -- name: threads_lately
 -- Threads with something said in them that were written to since then, the longest ago first.

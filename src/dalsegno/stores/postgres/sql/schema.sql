@@ -233,6 +233,7 @@ CREATE TABLE ds_erasures (
   at           bigint  NOT NULL,
   salt         bytea,
   digest       bytea,
+  owned        bytea,
   closed_until bigint,
   rewritten_at bigint,
   PRIMARY KEY (tenant, thread)
@@ -331,7 +332,7 @@ END
 $$;
 
 -- Whole states for anyone with psql.
-CREATE VIEW graph_checkpoints AS
+CREATE VIEW graph_checkpoints WITH (security_invoker = true) AS
 SELECT
   t.name AS thread_id,
   encode(c.id, 'hex')::uuid::text AS checkpoint_id,
@@ -461,3 +462,93 @@ ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namesp
   ALTER COLUMN fields SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
 ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
+
+CREATE TABLE ds_histories (
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  items  integer NOT NULL,
+  keeper text    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+);
+
+ALTER TABLE ds_histories ALTER COLUMN keeper SET STATISTICS 0;
+
+CREATE TABLE ds_shares (
+  thread     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  member     text COLLATE "C" NOT NULL,
+  role       text    NOT NULL,
+  granted_by text,
+  PRIMARY KEY (tenant, thread, member)
+);
+
+CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
+
+ALTER TABLE ds_shares ALTER COLUMN member SET STATISTICS 0, ALTER COLUMN role SET STATISTICS 0,
+  ALTER COLUMN granted_by SET STATISTICS 0;
+
+-- A wall of the database's own between tenants, for roles that do not own the tables; see docs/permissions.md.
+CREATE FUNCTION ds_tenant() RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT nullif(current_setting('dalsegno.tenant', true), '')::integer
+$$;
+
+ALTER TABLE ds_tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_tenants
+  USING (tenant = ds_tenant() OR name = nullif(current_setting('dalsegno.tenant_name', true), ''));
+
+ALTER TABLE ds_threads ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_threads USING (tenant = ds_tenant());
+ALTER TABLE ds_namespaces ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_namespaces USING (tenant = ds_tenant());
+ALTER TABLE ds_branches ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_branches USING (tenant = ds_tenant());
+ALTER TABLE ds_items ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_items USING (tenant = ds_tenant());
+ALTER TABLE ds_blobs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_blobs USING (tenant = ds_tenant());
+ALTER TABLE ds_blob_refs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_blob_refs USING (tenant = ds_tenant());
+ALTER TABLE ds_forms ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_forms USING (tenant = ds_tenant());
+ALTER TABLE ds_checkpoints ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_checkpoints USING (tenant = ds_tenant());
+ALTER TABLE ds_writes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_writes USING (tenant = ds_tenant());
+ALTER TABLE ds_events ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_events USING (tenant = ds_tenant());
+ALTER TABLE ds_summaries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_summaries USING (tenant = ds_tenant());
+ALTER TABLE ds_actions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_actions USING (tenant = ds_tenant());
+ALTER TABLE ds_audit ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit USING (tenant = ds_tenant());
+ALTER TABLE ds_audit_heads ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit_heads USING (tenant = ds_tenant());
+ALTER TABLE ds_audit_roots ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit_roots USING (tenant = ds_tenant());
+ALTER TABLE ds_tags ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_tags USING (tenant = ds_tenant());
+ALTER TABLE ds_erasures ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_erasures USING (tenant = ds_tenant());
+ALTER TABLE ds_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_runs USING (tenant = ds_tenant());
+ALTER TABLE ds_memories ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_memories USING (tenant = ds_tenant());
+ALTER TABLE ds_evidence ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_evidence USING (tenant = ds_tenant());
+ALTER TABLE ds_vectors ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_vectors USING (tenant = ds_tenant());
+ALTER TABLE ds_embedders ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_embedders USING (tenant = ds_tenant());
+ALTER TABLE ds_manifests ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_manifests USING (tenant = ds_tenant());
+ALTER TABLE ds_spending ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_spending USING (tenant = ds_tenant());
+ALTER TABLE ds_cards ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_cards USING (tenant = ds_tenant());
+ALTER TABLE ds_shares ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_shares USING (tenant = ds_tenant());
+ALTER TABLE ds_histories ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_histories USING (tenant = ds_tenant());

@@ -19,12 +19,16 @@ ON CONFLICT DO NOTHING;
 -- name: thread_lock
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
-FROM ds_threads WHERE tenant = :tenant AND name = :name;
+FROM ds_threads t WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner));
 
 -- name: thread_find
 SELECT thread, owner, deleted_at, events, wiped, pool, lanes, checkpoints, branches, namespaces, fence, lease_holder,
        lease_until, stands, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)
-FROM ds_threads WHERE tenant = :tenant AND name = :name;
+FROM ds_threads t WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner));
 
 -- name: thread_save
 UPDATE ds_threads
@@ -45,12 +49,16 @@ UPDATE ds_threads SET fence = :fence, lease_holder = :holder, lease_until = :unt
 WHERE tenant = :tenant AND thread = :thread;
 
 -- name: threads_page
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
-       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner)
 FROM ds_threads t
-WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND (:deleted OR t.deleted_at IS NULL)
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner
+    OR (:shared AND EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = :tenant AND h.thread = t.thread AND h.member = :owner)))
+  AND (:deleted OR t.deleted_at IS NULL)
   AND (:after IS NULL OR t.name > :after)
   AND (:tag IS NULL OR EXISTS (
     SELECT 1 FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread AND g.tag = :tag))
@@ -159,7 +167,10 @@ LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
+WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
+  AND t.deleted_at IS NULL;
 
 -- name: checkpoint_by_id
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
@@ -171,7 +182,10 @@ LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL;
+WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
+  AND t.deleted_at IS NULL AND c.state IS NOT NULL;
 
 -- name: checkpoints_page
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
@@ -183,7 +197,10 @@ LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.
 LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL AND c.state IS NOT NULL
+WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
+  AND t.deleted_at IS NULL AND c.state IS NOT NULL
   AND (:ns IS NULL OR n.name = :ns) AND (:before IS NULL OR c.ckpt < :before)
 ORDER BY c.ckpt DESC
 LIMIT :limit;
@@ -213,6 +230,8 @@ WHERE c.tenant = :tenant AND c.thread = :thread ORDER BY c.ckpt;
 SELECT t.name, c.ckpt FROM ds_checkpoints c
 JOIN ds_threads t ON t.tenant = c.tenant AND t.thread = c.thread
 WHERE c.tenant = :tenant AND c.run IN (SELECT value FROM json_each(:runs))
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
 ORDER BY t.name, c.ckpt;
 
 -- name: checkpoints_drop
@@ -374,7 +393,8 @@ SELECT t.name, a.key, a.name, a.kind, a.scope, a.anchor, a.recipient, a.argument
 FROM ds_actions a
 JOIN ds_threads t ON t.tenant = a.tenant AND t.thread = a.thread
 WHERE a.tenant = :tenant AND a.key >= :low AND a.key <= :high
-  AND (:owner IS NULL OR t.owner = :owner)
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
 ORDER BY a.key LIMIT 2;
 
 -- name: actions_page
@@ -480,12 +500,15 @@ JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt 
 WHERE n.tenant = :tenant AND n.thread = :thread AND n.ns = 0;
 
 -- name: thread_one
-SELECT t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
+SELECT t.thread, t.name, t.owner, t.created_at, t.updated_at, t.deleted_at, t.events, t.lease_holder, t.lease_until,
        (SELECT count(*) FROM ds_checkpoints c
         WHERE c.tenant = t.tenant AND c.thread = t.thread AND c.state IS NOT NULL),
-       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread)
+       (SELECT json_group_array(g.tag) FROM ds_tags g WHERE g.tenant = t.tenant AND g.thread = t.thread),
+       (SELECT h.role FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner)
 FROM ds_threads t
-WHERE t.tenant = :tenant AND t.name = :name;
+WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner));
 
 -- name: leftovers
 SELECT g.name, g.found FROM (
@@ -498,10 +521,12 @@ SELECT g.name, g.found FROM (
     + (SELECT count(*) FROM ds_manifests x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_spending x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_cards x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_histories x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_actions x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_namespaces x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_branches x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_tags x WHERE x.tenant = t.tenant AND x.thread = t.thread)
+    + (SELECT count(*) FROM ds_shares x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_runs x WHERE x.tenant = t.tenant AND x.thread = t.thread)
     + (SELECT count(*) FROM ds_blob_refs x WHERE x.tenant = t.tenant AND x.thread = t.thread) AS found
   FROM ds_threads t
@@ -729,6 +754,8 @@ ON CONFLICT (tenant, memory, thread, seq) DO NOTHING;
 SELECT m.memory, t.name, m.seq, m.author, t.deleted_at FROM ds_evidence m
 JOIN ds_threads t ON t.tenant = m.tenant AND t.thread = m.thread
 WHERE m.tenant = :tenant AND m.memory IN (SELECT value FROM json_each(:memories))
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
 ORDER BY m.memory, t.name, m.seq;
 
 -- name: evidence_of_thread
@@ -847,11 +874,14 @@ UPDATE ds_runs SET due = NULL WHERE tenant = :tenant AND thread = :thread;
 DELETE FROM ds_runs WHERE tenant = :tenant AND thread = :thread;
 
 -- name: runs_one
-SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
+SELECT t.thread, t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
        r.parked_at, r.due
 FROM ds_threads t
 LEFT JOIN ds_runs r ON r.tenant = t.tenant AND r.thread = t.thread
-WHERE t.tenant = :tenant AND t.name = :name AND t.deleted_at IS NULL;
+WHERE t.tenant = :tenant AND t.name = :name
+  AND (:owner IS NULL OR t.owner = :owner OR EXISTS (
+    SELECT 1 FROM ds_shares h WHERE h.tenant = t.tenant AND h.thread = t.thread AND h.member = :owner))
+  AND t.deleted_at IS NULL;
 
 -- name: runs_page
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -913,6 +943,9 @@ UNION ALL
 SELECT 'ds_cards', count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)
 FROM ds_cards WHERE tenant = :tenant AND thread = :thread
 UNION ALL
+SELECT 'ds_histories', count(*), coalesce(sum(length(CAST(keeper AS BLOB))), 0)
+FROM ds_histories WHERE tenant = :tenant AND thread = :thread
+UNION ALL
 SELECT 'ds_runs', count(*),
        coalesce(sum(coalesce(length(CAST(error AS BLOB)), 0) + coalesce(length(CAST(place AS BLOB)), 0)), 0)
 FROM ds_runs WHERE tenant = :tenant AND thread = :thread
@@ -932,7 +965,10 @@ SELECT 'ds_tags', count(*), coalesce(sum(length(CAST(tag AS BLOB))), 0)
 FROM ds_tags WHERE tenant = :tenant AND thread = :thread
 UNION ALL
 SELECT 'ds_blob_refs', count(*), coalesce(sum(length(digest)), 0)
-FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread;
+FROM ds_blob_refs WHERE tenant = :tenant AND thread = :thread
+UNION ALL
+SELECT 'ds_shares', count(*), coalesce(sum(length(CAST(member AS BLOB))), 0)
+FROM ds_shares WHERE tenant = :tenant AND thread = :thread;
 
 -- name: audit_size
 SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM ds_audit
@@ -980,8 +1016,8 @@ WHERE tenant = :tenant AND thread = :thread;
 SELECT name FROM ds_threads WHERE tenant = :tenant AND owner = :owner ORDER BY name;
 
 -- name: erasure_add
-INSERT INTO ds_erasures (tenant, thread, at, salt, digest, closed_until, rewritten_at)
-VALUES (:tenant, :thread, :at, :salt, :digest, :closed_until, NULL);
+INSERT INTO ds_erasures (tenant, thread, at, salt, digest, owned, closed_until, rewritten_at)
+VALUES (:tenant, :thread, :at, :salt, :digest, :owned, :closed_until, NULL);
 
 -- name: erasure_of
 SELECT at FROM ds_erasures WHERE tenant = :tenant AND thread = :thread;
@@ -996,13 +1032,13 @@ UPDATE ds_erasures SET rewritten_at = :at WHERE tenant = :tenant AND thread = :t
 SELECT DISTINCT salt FROM ds_erasures WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until > :now;
 
 -- name: erasure_find
-SELECT thread, closed_until FROM ds_erasures WHERE tenant = :tenant AND digest = :digest AND closed_until > :now;
+SELECT thread, closed_until, owned FROM ds_erasures WHERE tenant = :tenant AND digest = :digest AND closed_until > :now;
 
 -- name: erasure_release
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL WHERE tenant = :tenant AND digest = :digest;
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL WHERE tenant = :tenant AND digest = :digest;
 
 -- name: erasures_forget
-UPDATE ds_erasures SET salt = NULL, digest = NULL, closed_until = NULL
+UPDATE ds_erasures SET salt = NULL, digest = NULL, owned = NULL, closed_until = NULL
 WHERE tenant = :tenant AND digest IS NOT NULL AND closed_until <= :now;
 -- name: runs_finished
 SELECT t.name, t.owner, t.updated_at, t.stands, t.lease_holder, t.lease_until, r.attempts, r.error, r.place, r.failed_at,
@@ -1178,6 +1214,60 @@ LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane =
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
 ORDER BY e.seq;
+
+-- name: history_find
+SELECT keeper, items FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: history_save
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+VALUES (:tenant, :thread, :keeper, :items)
+ON CONFLICT (tenant, thread) DO UPDATE SET items = excluded.items;
+
+-- name: wipe_histories
+DELETE FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: copy_histories
+INSERT INTO ds_histories (tenant, thread, keeper, items)
+SELECT tenant, :to, keeper, items
+FROM ds_histories WHERE tenant = :tenant AND thread = :thread;
+
+-- name: share_find
+SELECT role FROM ds_shares WHERE tenant = :tenant AND thread = :thread AND member = :member;
+
+-- name: shares_of
+SELECT member, role, granted_by, at FROM ds_shares WHERE tenant = :tenant AND thread = :thread ORDER BY member;
+
+-- name: share_save
+INSERT INTO ds_shares (tenant, thread, member, role, granted_by, at)
+VALUES (:tenant, :thread, :member, :role, :granted_by, :at)
+ON CONFLICT (tenant, thread, member) DO UPDATE SET role = excluded.role, granted_by = excluded.granted_by, at = excluded.at;
+
+-- name: share_drop
+DELETE FROM ds_shares WHERE tenant = :tenant AND thread = :thread AND member = :member;
+
+-- name: shares_with
+SELECT thread FROM ds_shares WHERE tenant = :tenant AND member = :member ORDER BY thread;
+
+-- name: shares_forget
+DELETE FROM ds_shares WHERE tenant = :tenant AND member = :member;
+
+-- name: shares_unsign
+UPDATE ds_shares SET granted_by = NULL WHERE tenant = :tenant AND granted_by = :member;
+
+-- name: wipe_shares
+DELETE FROM ds_shares WHERE tenant = :tenant AND thread = :thread;
+
+-- name: audit_row
+SELECT body FROM ds_audit WHERE tenant = :tenant AND thread = :thread AND seq = :seq;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
 
 -- name: threads_lately
 -- Threads with something said in them that were written to since then, the longest ago first.

@@ -231,6 +231,7 @@ CREATE TABLE ds_erasures (
   at           INTEGER NOT NULL,
   salt         BLOB,
   digest       BLOB,
+  owned        BLOB,
   closed_until INTEGER,
   rewritten_at INTEGER,
   PRIMARY KEY (tenant, thread)
@@ -432,3 +433,23 @@ CREATE TABLE ds_cards (
   body      TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
+
+CREATE TABLE ds_histories (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  items  INTEGER NOT NULL,
+  keeper TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
+
+CREATE TABLE ds_shares (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  member     TEXT    NOT NULL,
+  role       TEXT    NOT NULL,
+  granted_by TEXT,
+  at         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, member)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
