@@ -10,6 +10,7 @@ sending all messages would take.
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import random
 import statistics
@@ -65,15 +66,19 @@ def turns(seed: int) -> Iterator[tuple[str, str]]:
 
 def fill(ds: Dalsegno, events: int) -> int:
     """Fill a thread; returns the tokens of all its messages."""
-    told, tokens = turns(events), 0
-    for at in range(0, events, BATCH):
-        batch = []
-        for _ in range(min(BATCH, events - at)):
-            author, text = next(told)
-            tokens += message_tokens(text)
-            batch.append(journal.NewEvent(kind=Kind.MESSAGE, author=author, tree=encode(text), text=text))
-        ds.store_backend.run(partial(journal.append, ds.scope(), "long", batch, create=True, fence=None), write=True)
-    return tokens
+    said = list(itertools.islice(turns(events), events))
+    messages_into(ds, "long", said)
+    return sum(message_tokens(text) for _, text in said)
+
+
+def messages_into(ds: Dalsegno, thread: str, said: Sequence[tuple[str, str]]) -> None:
+    """Write messages to a thread, author and text of each, as its conversation goes on."""
+    for at in range(0, len(said), BATCH):
+        batch = [
+            journal.NewEvent(kind=Kind.MESSAGE, author=author, tree=encode(text), text=text)
+            for author, text in said[at : at + BATCH]
+        ]
+        ds.store_backend.run(partial(journal.append, ds.scope(), thread, batch, create=True, fence=None), write=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
-from dalsegno.contracts import Embedder, Op, Step, Store, Summarizer
+from dalsegno.contracts import CardExtractor, Embedder, Op, Step, Store, Summarizer
 from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
@@ -32,6 +32,7 @@ from dalsegno.faces.summaries import Summaries
 from dalsegno.faces.threads import Diagnosis, Threads
 from dalsegno.langgraph.checkpointer import DalsegnoSaver, OnInput
 from dalsegno.langgraph.embedder import embedder_of
+from dalsegno.langgraph.extractor import extractor_of
 from dalsegno.langgraph.opening import check_on_input
 from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.summarizer import summarizer_of
@@ -57,6 +58,7 @@ def connect(
     user: str | None = None,
     schema: StateSchema | None = None,
     summarizer: Summarizer | Runnable[Any, Any] | None = None,
+    extractor: CardExtractor | Runnable[Any, Any] | None = None,
     embedder: Embedder | Embeddings | None = None,
     on_input_over_unfinished: OnInput = "warn",
     create: bool = True,
@@ -77,6 +79,8 @@ def connect(
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
+        extractor: looks for what the rules have missed in handover cards, where `ds.handover.refresh` or a worker asks
+            it to: a chat model, or a `CardExtractor`. None: the rules alone.
         embedder: makes the vectors of long-term memory: any LangChain `Embeddings`, or an `Embedder`. None: memory is
             searched by words alone.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
@@ -110,6 +114,7 @@ def connect(
         msg = "an admin is somebody: say user=…, which goes on record; without a user the whole tenant is seen anyway"
         raise Misuse(msg)
     writing = Writing(summarizer=summarizer_of(summarizer))
+    extracting = extractor_of(extractor)
     embedding = embedder_of(embedder)
     return Dalsegno(
         open_store(url, create=create),
@@ -117,6 +122,7 @@ def connect(
         user=user,
         schema=schema,
         summarizer=writing.summarizer,
+        extractor=extracting,
         embedder=embedding,
         on_input_over_unfinished=on_input_over_unfinished,
         create=create,
@@ -244,6 +250,7 @@ class Dalsegno:
         user: str | None,
         schema: StateSchema | None,
         summarizer: Summarizer | None = None,
+        extractor: CardExtractor | None = None,
         embedder: Embedder | None = None,
         on_input_over_unfinished: OnInput,
         create: bool = True,
@@ -261,6 +268,7 @@ class Dalsegno:
         self._services: dict[int, str] = {}
         self.schema = schema
         self.summarizer = summarizer
+        self.extractor = extractor
         self._create = create
         self._audit_key = audit_key
         self._lock = threading.Lock()
@@ -281,7 +289,7 @@ class Dalsegno:
         self.action = self.actions.action
         """The decorator that makes a function's calls actions."""
         self.summaries = Summaries(store, self.scope)
-        self.handover = Handover(store, self.scope, deciders, self.journal)
+        self.handover = Handover(store, self.scope, deciders, self.journal, extractor)
         self.histories = Histories(store, self.scope, deciders)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from dalsegno.core.card.passages import Passage
 from dalsegno.core.extraction import Proposal, Sentence
 from dalsegno.core.pieces import Piece
 
 __all__ = [
     "Batch",
+    "CardExtractor",
     "Embedder",
     "Extractor",
     "Op",
@@ -202,3 +205,37 @@ class Extractor(Protocol):
 
     async def aextract(self, said: Sequence[Sentence]) -> Sequence[Proposal]:
         """The same as `extract`, without blocking the event loop."""
+
+
+class CardExtractor(Protocol):
+    """Proposes entries for a handover card that the rules have missed.
+
+    Nothing it returns is believed: each proposal passes the gate (`core/card/admission.py`), which wants the words that
+    it rests on copied from the event that it names. It may raise, answer nonsense, or take too long; then the card
+    stands as the rules made it, and says so.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which model it is, for the record."""
+
+    @property
+    def budget_tokens(self) -> int:
+        """How many tokens of card and events it is shown at once."""
+
+    @property
+    def timeout(self) -> timedelta | float:
+        """How long it may take for one answer, in seconds or as a timedelta."""
+
+    def propose(self, passage: Passage) -> object:
+        """Propose entries.
+
+        Args:
+            passage: events that it has not seen yet, with the card; `passage.prompt` asks any chat model for them.
+
+        Returns:
+            An object of the form `core/card/passages.SCHEMA`, as a mapping, an object with `entries`, or JSON.
+        """
+
+    async def apropose(self, passage: Passage) -> object:
+        """The same as `propose`, without blocking the event loop."""

@@ -58,6 +58,15 @@ def broken():
 
 async def later():
     return graph
+
+class Model:
+    name, budget_tokens, timeout = "model", 3000, 60
+
+    def propose(self, passage):
+        return {"entries": []}
+
+    async def apropose(self, passage):
+        return self.propose(passage)
 """
 
 
@@ -96,6 +105,22 @@ def test_once_brings_every_orphan_to_its_end(here, run, url, target):
     assert [line.split()[2:4] for line in answer.out.splitlines()] == [["took", "orphan"], ["finished", "orphan"]]
     assert log(url) == ["in", "a", "b", "c"]
     assert run("runs", "--status", "orphaned").err == "no runs that are orphaned\n"
+
+
+@pytest.mark.parametrize("target", ["model", "Model"])
+def test_an_extractor_looks_at_what_was_said(here, run, url, tmp_path, target):
+    with dalsegno.connect(url) as ds:
+        ds.journal.append("talk", "message", "user", "Please book a hall.")
+    with (tmp_path / f"{here}.py").open("a") as module:
+        module.write("\nmodel = Model()\n")
+    sys.modules.pop(here)
+    answer = run("worker", f"{here}:graph", "--once", "--extractor", f"{here}:{target}")
+    if target == "Model":
+        assert (answer.code, "give an instance" in answer.err) == (2, True)
+        return
+    assert "upkeep cards: 4 threads" in answer.out
+    with dalsegno.connect(url) as ds:
+        assert ds.handover.card("talk").extraction.cursor == 1
 
 
 def test_lines_for_programs_are_json(here, run):

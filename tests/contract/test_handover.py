@@ -407,6 +407,23 @@ def test_actions_come_from_the_ledger(ds):
     assert "team@example.com" in whole(ds.handover.pack("launch"))
 
 
+def test_an_action_that_was_cut_off_is_handed_over_as_open(ds):
+    class Killed(BaseException):
+        """The process is gone in the middle of the effect."""
+
+    @ds.action(kind="send", recipient="to")
+    def send_mail(to: str, subject: str) -> str:
+        raise Killed
+
+    say(graph_of(ds), OPENING)
+    with pytest.raises(Killed), ds.actions.within("launch", step="s1"):
+        send_mail(to="team@example.com", subject="发布")
+    (action,) = ds.handover.card("launch").actions
+    assert action.status not in ("succeeded", "failed")
+    _, _, after = whole(ds.handover.pack("launch")).partition("whose end is not known or not allowed yet")
+    assert "team@example.com" in after.partition("Actions done")[0]
+
+
 def test_files_and_todos_of_the_state_are_in_the_card(ds):
     graph = graph_of(ds)
     say(

@@ -78,6 +78,11 @@ def test_a_later_choice_from_the_same_list_replaces_the_earlier():
     assert (old.coordinates[0], old.superseded_by) == ("#3 user", "#4 user")
 
 
+def test_a_later_choice_from_the_same_list_quotes_it_too():
+    found = card("user: Plan the launch.", OFFER, "user: Let's go with A.", "user: No, let's go with option B.")
+    assert found.decisions[0].coordinates == ("#4 user", "#2 assistant")
+
+
 def test_choices_from_different_lists_both_stand():
     other = "assistant: Option A: the train\nOption B: the bus\nWhich one?"
     found = card("user: Plan it.", OFFER, "user: Let's go with A.", other, "user: Let's go with option B.")
@@ -340,3 +345,24 @@ def test_the_headings_are_in_the_language_of_the_conversation():
 
 def test_every_sort_has_its_place():
     assert {one.sort for one in hear(Notes(), talk(OFFER)).findings} == {Sort.OFFER}
+
+
+def test_an_agreement_stands_however_many_offers_come_later():
+    lines = ["user: Plan the launch.", "assistant: Shall I book Hall A?", "user: Yes, please."]
+    for at in range(40):
+        lines += [f"assistant: Shall I also order item {at}?", "user: Tell me more about the city first."]
+    (decision,) = card(*lines).decisions
+    assert decision.coordinates == ("#3 user", "#2 assistant")
+
+
+def test_people_agree_among_each_other():
+    said = (
+        ("Ann", "这个提示做三条可以吗？"),
+        ("Bob", "可以，偏转化的。"),
+        ("Ann", "两个指标容易混？"),
+        ("Bob", "是的。"),
+    )
+    told = [Told(number=at, author=who, role="user", text=text) for at, (who, text) in enumerate(said, 1)]
+    made = card_of(hear(Notes(), told))
+    assert [entry.coordinates for entry in made.decisions] == [("#2 Bob", "#1 Ann")]
+    assert made.proposals == ()

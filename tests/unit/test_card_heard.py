@@ -57,6 +57,11 @@ DECIDES = [
     "最终选定供应商是北方物流。",
     "拍板了，六月上线。",
     "就它了。",
+    "第一期不接外部系统。",
+    "文案走保守版。",
+    "评审通过，可以上线。",
+    "检索准确率优先。",
+    "报价口径先定：含税。",
     "可以，就按第三套方案推进。",
     "选B",
     "那就走B方案吧。",
@@ -337,6 +342,9 @@ PROMISES = [
     ("@李四 周三前出报告", "user", "李四", "周三前"),
     ("由张三负责风险清单，月底前完成。", "user", "张三", "月底前"),
     ("我们会在3个工作日内退款。", "assistant", "assistant", "3个工作日内"),
+    ("这块报价单我来整理。", "user", "user", ""),
+    ("我补两条边界用例。", "user", "user", ""),
+    ("我先把报表权限加上。", "user", "user", ""),
 ]
 
 
@@ -355,6 +363,13 @@ def test_who_promises_what_until_when(text: str, role: str, owner: str, due: str
         ("如果您同意，我周五前发给您。", "assistant"),
         ("我马上帮您查一下。", "assistant"),
         ('{"note": "I will send it by Friday."}', "tool"),
+        ("我补两条边界用例。", "assistant"),  # done by the time that anyone reads it
+        ("我补了两条边界用例。", "user"),
+        ("我平时做表格比较多。", "user"),
+        ("我来自杭州。", "user"),
+        ("谢谢你的建议，我会去试试的。", "user"),
+        ("最近我去了一场展览，非常开心。", "user"),
+        ("请在西湖周边推荐一家酒店。", "user"),
     ],
 )
 def test_what_is_no_promise(text: str, role: str):
@@ -433,3 +448,37 @@ def test_the_goal_is_stated_again(text: str):
 def test_a_correction_is_heard_as_the_latest_value():
     (fact,) = [one for one in heard("预算改成八万元。") if one.sort is Sort.FACT]
     assert (fact.subject, fact.value, fact.instead) == ("预算", "CNY 80000", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "value"),
+    [
+        ("餐桌的颜色是深蓝色。", "餐桌的颜色", "深蓝色"),
+        ("好的，光照强度是中等，材料是树皮。", "光照强度", "中等"),
+        ("收货方式：自提", "收货方式", "自提"),
+        ("My seat preference is an aisle seat.", "seat preference", "an aisle seat"),
+    ],
+)
+def test_a_value_in_words_is_heard(text: str, subject: str, value: str):
+    found = [(one.subject, one.text) for one in heard(text) if one.sort is Sort.FACT]
+    assert found[0] == (subject, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "这是好主意。",
+        "餐桌的颜色是什么？",
+        "如果颜色是蓝色，就算了。",
+        "问题是时间不够。",
+        "客户说颜色是蓝色。",
+        "The problem is my budget.",
+        "颜色不是蓝色。",
+    ],
+)
+def test_what_states_no_value(text: str):
+    assert Sort.FACT not in sorts(text)
+
+
+def test_an_assistant_states_no_value_in_words():
+    assert Sort.FACT not in sorts("餐桌的颜色是深蓝色。", "assistant")

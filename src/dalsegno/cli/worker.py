@@ -10,6 +10,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -62,6 +63,11 @@ def worker(
         typer.Option(metavar="TIME", help="Also go on with runs without a lease that nothing was written to so long."),
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Who holds the leases, for messages.")] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:MODEL", help="A chat model that looks for what cards lack in threads of late."),
+    ] = None,
+    cards: Annotated[str, typer.Option(metavar="TIME", help="How often the extractor looks.")] = "30s",
 ) -> None:
     """Go on with runs whose process died, each with one worker, until told to stop."""
     found = target(graph)
@@ -69,6 +75,7 @@ def worker(
         "concurrency": concurrency, "poll": span("--poll", poll), "lease": span("--lease", lease),
         "attempts": attempts, "backoff": span("--backoff", backoff),
         "idle": None if idle is None else span("--idle", idle), "name": name, "tell": _teller(frame),
+        "extractor": None if extractor is None else _model(target(extractor)), "cards": span("--cards", cards),
     }  # fmt: skip
     over = threading.Event()
     working: list[Worker] = []
@@ -106,6 +113,11 @@ def _work(frame: Frame, ds: dalsegno.Dalsegno, work: Worker, *, once: bool) -> N
         due = min((run.retry_at for run in left if run.retry_at is not None), default=None)
         when = "" if due is None else f", the next attempt at {time(due)}"
         frame.out.note(f"{many} left to go on with later{when}: {frame.proposal('runs', '--status', 'orphaned')}")
+
+
+def _model(found: Any) -> Any:
+    """A model, or what a plain function makes."""
+    return found() if inspect.isfunction(found) else found
 
 
 def _teller(frame: Frame) -> Callable[[Told], None]:

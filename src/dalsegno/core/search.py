@@ -22,13 +22,15 @@ import itertools
 import re
 import struct
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from math import log
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["ALWAYS", "MAX_CODES", "Query", "code_of", "fold", "occurrences", "query", "signature", "terms"]
 
@@ -169,6 +171,30 @@ class Query:
         absent = missing + [whole for whole in self.wholes if whole not in bare]
         share = 1 - sum(map(_weight, absent)) / sum(map(_weight, self.words + self.wholes))
         return share if missing else 1 + share
+
+    def nearness(self, texts: Sequence[str]) -> list[float]:
+        """How near some texts come, of which none has all terms: what few of them have counts more.
+
+        Returns:
+            A score for each, 0.0 where it has no term: Okapi BM25 over these texts (Robertson and Zaragoza, 2009).
+        """
+        wanted = frozenset(self.words)
+        counts = [Counter(term for term in occurrences(text)) for text in texts]
+        lengths = [sum(count.values()) for count in counts]
+        usual = max(1.0, sum(lengths) / max(1, len(lengths)))
+        holding = Counter(term for count in counts for term in wanted & count.keys())
+        rare = {term: log(1 + (len(texts) - held + 0.5) / (held + 0.5)) for term, held in holding.items()}
+        return [
+            sum(
+                rare[term] * count[term] * (1 + _SATURATION)
+                / (count[term] + _SATURATION * (1 - _LENGTH + _LENGTH * length / usual))
+                for term in wanted & count.keys()
+            )
+            for count, length in zip(counts, lengths, strict=True)
+        ]  # fmt: skip
+
+
+_SATURATION, _LENGTH = 1.2, 0.5
 
 
 def query(text: str) -> Query:

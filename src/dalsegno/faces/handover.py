@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
-from dalsegno.contracts import Op, Store
+from dalsegno.contracts import CardExtractor, Op, Store
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.packing import Request, pack
 from dalsegno.core.journal import Event, Kind
@@ -18,10 +19,12 @@ from dalsegno.faces.arguments import a_count, a_text
 from dalsegno.faces.face import Face
 from dalsegno.faces.journal import Journal
 from dalsegno.faces.runs import Lease
+from dalsegno.langgraph.extractor import extractor_of
 from dalsegno.langgraph.handing import in_messages, recent_of, shown_card
 from dalsegno.langgraph.said import text_of_value
 from dalsegno.langgraph.searching import history_tools
-from dalsegno.services import handover
+from dalsegno.services import extracting, handover
+from dalsegno.services.extracting import Answer, Claim
 from dalsegno.services.handover import Material, Said
 from dalsegno.services.ids import thread_name
 from dalsegno.services.threads_row import Scope
@@ -35,9 +38,17 @@ _RECENT = 60
 class Handover(Face):
     """Cards by thread, kept while the conversations run, and the requests that are made of them."""
 
-    def __init__(self, store: Store, scope: Callable[[], Scope], deciders: Collection[str], journal: Journal) -> None:
-        """Take the store, on whose behalf to work, whose word decides, and the journal that the tools read."""
+    def __init__(
+        self,
+        store: Store,
+        scope: Callable[[], Scope],
+        deciders: Collection[str],
+        journal: Journal,
+        extractor: CardExtractor | None = None,
+    ) -> None:
+        """Take the store, on whose behalf to work, whose word decides, the journal that the tools read, and a model."""
         super().__init__(store, scope)
+        self._extractor = extractor
         self._deciders = frozenset(deciders)
         self._journal = journal
 
@@ -228,23 +239,72 @@ class Handover(Face):
         """Async face of `done`."""
         return await self._asay(thread_id, _ended(what, by), lease)
 
-    def refresh(self, thread_id: str) -> Card:
-        """Take in whatever the card lacks, however much that is, and write it down.
+    def refresh(
+        self,
+        thread_id: str,
+        extractor: CardExtractor | Runnable[Any, Any] | None = None,
+        *,
+        passages: int | None = None,
+    ) -> Card:
+        """Take in whatever the card lacks, however much that is, and write it down; with a model, look for more.
 
-        Needed only for threads that came whole (an import, another program's database) and are long.
+        Without a model it is needed only for threads that came whole (an import, another program's database) and are
+        long. With one, it is shown the events that no model has seen yet, a passage at a time, outside of every
+        transaction, and what it proposes passes the gate. Where it fails, the card stands as the rules made it; the log
+        and `Card.extraction` say why, and nothing is raised.
+
+        Args:
+            thread_id: the thread.
+            extractor: the model; the one that `dalsegno.connect` was given where it is left out.
+            passages: how many passages at most; all that there are where it is left out.
 
         Raises:
+            Misuse: what is given is no model, or no number.
             ThreadNotFound: no such thread, or another user's.
         """
-        name = thread_name(thread_id)
+        name, model = thread_name(thread_id), self._model(extractor, passages)
         self._run(lambda scope: handover.refresh(scope, name, self._deciders), write=True, key=name)
+        while model is not None and (passages is None or passages > 0):
+            claim = self._run(lambda scope: extracting.begin(scope, name, self._deciders, model), write=True, key=name)
+            if claim is None:
+                break
+            answer = extracting.asked(model, claim.passage)
+            if not self._run(self._end(name, claim, answer), write=True, key=name):
+                break
+            passages = None if passages is None else passages - 1
         return self.card(thread_id)
 
-    async def arefresh(self, thread_id: str) -> Card:
+    async def arefresh(
+        self,
+        thread_id: str,
+        extractor: CardExtractor | Runnable[Any, Any] | None = None,
+        *,
+        passages: int | None = None,
+    ) -> Card:
         """Async face of `refresh`."""
-        name = thread_name(thread_id)
+        name, model = thread_name(thread_id), self._model(extractor, passages)
         await self._arun(lambda scope: handover.refresh(scope, name, self._deciders), write=True, key=name)
+        while model is not None and (passages is None or passages > 0):
+            claim = await self._arun(
+                lambda scope: extracting.begin(scope, name, self._deciders, model), write=True, key=name
+            )
+            if claim is None:
+                break
+            answer = await extracting.aasked(model, claim.passage)
+            if not await self._arun(self._end(name, claim, answer), write=True, key=name):
+                break
+            passages = None if passages is None else passages - 1
         return await self.acard(thread_id)
+
+    def _model(
+        self, extractor: CardExtractor | Runnable[Any, Any] | None, passages: int | None
+    ) -> CardExtractor | None:
+        if passages is not None:
+            a_count("passages", passages)
+        return self._extractor if extractor is None else extractor_of(extractor)
+
+    def _end(self, name: str, claim: Claim, answer: Answer) -> Callable[[Scope], Op[bool]]:
+        return lambda scope: extracting.end(scope, name, self._deciders, claim, answer)
 
     def quotes(self, thread_id: str, numbers: Sequence[int | str]) -> list[Event]:
         """The original words behind coordinates: events of the head's lineage, in order.

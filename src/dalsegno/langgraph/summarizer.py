@@ -21,7 +21,7 @@ from dalsegno.core.pieces import Piece
 from dalsegno.errors import Misuse
 from dalsegno.services.compaction import check_budget
 
-__all__ = ["ChatSummarizer", "summarizer_of"]
+__all__ = ["ChatSummarizer", "name_of_model", "summarizer_of"]
 
 BUDGET_TOKENS = 6000
 """What a piece may cost by default; with the task's words it fits a window of 8,000."""
@@ -48,7 +48,7 @@ class ChatSummarizer:
         check_budget(budget_tokens)
         self._model = model
         self.budget_tokens = budget_tokens
-        self.name = name or _name_of(model)
+        self.name = name or name_of_model(model)
 
     def summarize(self, piece: Piece) -> str:
         """Ask the model for a digest of a piece."""
@@ -72,7 +72,8 @@ def summarizer_of(value: Summarizer | Runnable[Any, Any] | None) -> Summarizer |
     raise Misuse(f"summarizer={type(value).__name__}: give a chat model, or an object with summarize and asummarize.")
 
 
-def _name_of(model: Runnable[Any, Any]) -> str:
+def name_of_model(model: Runnable[Any, Any]) -> str:
+    """What a model calls itself."""
     for field in ("model_name", "model", "model_id"):
         found = getattr(model, field, None)
         if found and isinstance(found, str):

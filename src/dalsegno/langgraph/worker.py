@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Durability
 
-from dalsegno.contracts import Op, Store
+from dalsegno.contracts import CardExtractor, Op, Store
 from dalsegno.core.asking import asks_for
 from dalsegno.core.standing import Standing
 from dalsegno.errors import (
@@ -44,8 +44,10 @@ from dalsegno.errors import (
 )
 from dalsegno.langgraph.binding import bound
 from dalsegno.langgraph.breakpoints import stops_before
+from dalsegno.langgraph.cards import Cards
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.langgraph.config import FENCE
+from dalsegno.langgraph.extractor import extractor_of
 from dalsegno.langgraph.failing import failure_of
 from dalsegno.langgraph.keeping import Keeping
 from dalsegno.langgraph.resume import aresume
@@ -135,6 +137,8 @@ class Worker:
         durability: Durability = "sync",
         config: RunnableConfig | None = None,
         upkeep: Sequence[Upkeep] = (),
+        extractor: CardExtractor | Runnable[Any, Any] | None = None,
+        cards: timedelta = timedelta(seconds=30),
         tell: Callable[[Told], None] | None = None,
     ) -> None:
         """Take the database and the graph.
@@ -154,6 +158,9 @@ class Worker:
             durability: when supersteps are written. Anything but `sync` may run a node again whose step was over.
             config: further settings of each run (callbacks, metadata, recursion limit).
             upkeep: what else to do every so often.
+            extractor: a model that looks at what was said lately, for handover cards; the database's own (`connect`)
+                if left out. Without either, cards are the rules' alone.
+            cards: how long from one such look to the next.
             tell: called with each thing there is to say, from the event loop; it must not block.
 
         Raises:
@@ -163,7 +170,7 @@ class Worker:
             if type(number) is not int or number < 1:
                 msg = f"{what}={number!r}: give a whole number from 1"
                 raise Misuse(msg)
-        for what, span in (("poll", poll), ("lease", lease), ("backoff", backoff), ("idle", idle)):
+        for what, span in (("poll", poll), ("lease", lease), ("backoff", backoff), ("idle", idle), ("cards", cards)):
             if not (what == "idle" and span is None) and not (isinstance(span, timedelta) and span > timedelta(0)):
                 msg = f"{what}={span!r}: give a timedelta longer than nothing, such as timedelta(seconds=30)"
                 raise Misuse(msg)
@@ -175,6 +182,11 @@ class Worker:
         self._durability: Durability = durability
         self._config: RunnableConfig = config or {}
         self._upkeep = tuple(upkeep)
+        model = extractor_of(extractor) or getattr(ds, "extractor", None)
+        self._beside: tuple[tuple[int, ...], ...] = (tuple(range(len(self._upkeep))),)
+        if model is not None:  # beside the rest: a slow model holds up no other upkeep
+            self._beside = (*self._beside, (len(self._upkeep),))
+            self._upkeep = (*self._upkeep, Upkeep(name="cards", every=cards, do=Cards(model).keep))
         self._next = dict.fromkeys(range(len(self._upkeep)), 0.0)
         self._tell = tell or (lambda told: None)
         self._running: dict[str, _Running] = {}
@@ -202,11 +214,12 @@ class Worker:
         # Nodes that are plain functions run in threads: one for each run, and some to spare for what they do besides.
         self._loop.set_default_executor(ThreadPoolExecutor(4 * self._concurrency + 4, "dalsegno-worker"))
         tasks: set[asyncio.Task[None]] = set()
-        upkeep: asyncio.Task[None] | None = None
+        upkeep: dict[tuple[int, ...], asyncio.Task[None]] = {}
         try:
             while not self._stopping.is_set():
-                if upkeep is None or upkeep.done():
-                    upkeep = asyncio.create_task(self._keep_up())
+                for numbers in self._beside:
+                    if numbers not in upkeep or upkeep[numbers].done():
+                        upkeep[numbers] = asyncio.create_task(self._keep_up(numbers))
                 found = await self._found(self._concurrency - len(tasks))
                 tasks |= {self._begin(taken) for taken in found}
                 if once and not found and not tasks:
@@ -216,10 +229,11 @@ class Worker:
             while tasks:
                 _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if upkeep is not None:
-                if not once:
-                    upkeep.cancel()
-                await asyncio.wait([upkeep])
+            if upkeep:
+                for keeping in upkeep.values():
+                    if not once:
+                        keeping.cancel()
+                await asyncio.wait(upkeep.values())
 
     # --- finding
 
@@ -358,8 +372,9 @@ class Worker:
 
     # --- upkeep
 
-    async def _keep_up(self) -> None:
-        for number, part in enumerate(self._upkeep):
+    async def _keep_up(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            part = self._upkeep[number]
             now = time.monotonic()
             if self._stopping.is_set() or now < self._next[number]:
                 continue

@@ -26,6 +26,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step, StepFailed
 from dalsegno.core.card.advancing import Notes, hear
+from dalsegno.core.card.extraction import extraction_from_json
 from dalsegno.core.card.findings import Finding, Told, findings_from_json, findings_to_json
 from dalsegno.core.card.listening import LONGEST
 from dalsegno.core.journal import Span, spans_contain
@@ -36,7 +37,20 @@ from dalsegno.services.sound import BROKEN
 from dalsegno.services.telling import tell
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["AT_ONCE", "EVERY", "Kept", "begin", "catch_up", "find", "follow", "heard", "is_due", "spans_text", "within"]
+__all__ = [
+    "AT_ONCE",
+    "EVERY",
+    "Kept",
+    "begin",
+    "catch_up",
+    "find",
+    "follow",
+    "heard",
+    "is_due",
+    "save",
+    "spans_text",
+    "within",
+]
 
 EVERY = 40
 """After so many events a card goes on, whatever they say."""
@@ -141,18 +155,16 @@ def _onward(row: ThreadRow, branch: int, deciders: Collection[str], limit: int) 
     if limit != _ALL:
         told = told[: _readable(told)]
     notes = heard(row, kept.notes, told, deciders)
-    return notes, Step(
-        "card_save",
-        {
-            **row.key,
-            "branch": branch,
-            "cursor": notes.cursor,
-            "version": kept.version + 1,
-            "forgotten": notes.forgotten,
-            "at": row.now,
-            "body": json_text({"findings": findings_to_json(notes.findings)}),
-        },
-    )
+    return notes, save(row, branch, notes, kept.version + 1)
+
+
+def save(row: ThreadRow, branch: int, notes: Notes, version: int) -> Step:
+    """Write a card down."""
+    body: dict[str, object] = {"findings": findings_to_json(notes.findings)}
+    if notes.extraction is not None:
+        body["extraction"] = notes.extraction.to_json()
+    params = {"branch": branch, "cursor": notes.cursor, "version": version, "forgotten": notes.forgotten}
+    return Step("card_save", {**row.key, **params, "at": row.now, "body": json_text(body)})
 
 
 def _readable(told: Sequence[Told]) -> int:
@@ -213,7 +225,9 @@ def find(row: ThreadRow, spans: Sequence[Span], *, anew: bool = False) -> Op[Kep
     younger = json_text(branches[at + 1 :])
     ((begun,),) = yield Step("events_begin", {**row.key, "branches": younger})
     ends = notes.cursor if begun is None else min(notes.cursor, begun - 1)
-    return Kept(notes=replace(within(notes, spans), cursor=ends), version=columns[2])
+    theirs = notes.extraction
+    ours = None if theirs is None else replace(theirs, cursor=min(theirs.cursor, ends), until=0)
+    return Kept(notes=replace(within(notes, spans), cursor=ends, extraction=ours), version=columns[2])
 
 
 def _notes(row: ThreadRow, columns: tuple[Any, ...]) -> Notes:
@@ -223,12 +237,14 @@ def _notes(row: ThreadRow, columns: tuple[Any, ...]) -> Notes:
     if any(type(number) is not int or number < 0 for number in numbers) or cursor > row.events:
         raise Damaged(place, expected=f"a cursor up to {row.events}, and two counts", found=repr(numbers))
     try:
-        findings = findings_from_json(orjson.loads(body)["findings"])
+        tree = orjson.loads(body)
+        findings = findings_from_json(tree["findings"])
+        extraction = extraction_from_json(tree.get("extraction"))
     except Damaged as error:
         raise Damaged(place, expected=error.expected, found=error.found) from error
     except BROKEN as error:
         raise Damaged(place, expected="findings as JSON", found=_line(error)) from error
-    return Notes(findings=findings, cursor=cursor, forgotten=forgotten)
+    return Notes(findings=findings, cursor=cursor, forgotten=forgotten, extraction=extraction)
 
 
 def within(notes: Notes, spans: Sequence[Span]) -> Notes:

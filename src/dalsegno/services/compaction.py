@@ -13,11 +13,10 @@ Rules of this module:
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -27,6 +26,7 @@ from dalsegno.core.compaction import EXTRACT, Kept, Prepared, Settled, settle
 from dalsegno.core.pieces import LEAST_TOKENS, Piece, pieces
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
+from dalsegno.services.patience import Unserved, within
 
 __all__ = ["Writing", "acarry_out", "carry_out", "check_budget"]
 
@@ -92,10 +92,7 @@ def check_budget(budget: Any) -> None:
 
 
 _TWICE, _CHATTER = 2, 20_000
-
-
-class _Failed(Exception):
-    """A summarizer did not deliver; the message says how."""
+_THREAD = "dalsegno-summarizer"
 
 
 def carry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> Settled | Kept:
@@ -110,7 +107,8 @@ def carry_out(prepared: Prepared, writing: Writing, count: Count = estimate) -> 
     try:
         shown = _shown(prepared, summarizer, count)
         most = _most(shown)
-        draft = _joined(_within(writing.seconds, lambda: [summarizer.summarize(piece) for piece in shown]), most)
+        drafts = within(writing.seconds, lambda: [summarizer.summarize(piece) for piece in shown], _THREAD)
+        draft = _joined(drafts, most)
     except Exception as error:  # noqa: BLE001 - a summarizer's own code; whatever it raises, the run goes on
         return _failed(prepared, writing, error, count)
     return _concluded(prepared, writing, draft, count)
@@ -127,7 +125,7 @@ async def acarry_out(prepared: Prepared, writing: Writing, count: Count = estima
         async with asyncio.timeout(writing.seconds):
             draft = _joined([await summarizer.asummarize(piece) for piece in shown], most)
     except TimeoutError:
-        late = _Failed(f"did not answer within {writing.seconds:g} s")
+        late = Unserved(f"did not answer within {writing.seconds:g} s")
         return _failed(prepared, writing, late, count)
     except _STOPS:
         raise
@@ -154,48 +152,19 @@ def _joined(drafts: Sequence[object], most: Sequence[int]) -> str:
     """The answers as one draft.
 
     Raises:
-        _Failed: one of them is no text, says nothing, or is out of all proportion.
+        Unserved: one of them is no text, says nothing, or is out of all proportion.
     """
     for at, draft in enumerate(drafts, 1):
         if not isinstance(draft, str):
-            raise _Failed(f"returned {type(draft).__name__} instead of text for piece {at} of {len(drafts)}")
+            raise Unserved(f"returned {type(draft).__name__} instead of text for piece {at} of {len(drafts)}")
         if not draft.strip():
-            raise _Failed(f"returned nothing for piece {at} of {len(drafts)}")
+            raise Unserved(f"returned nothing for piece {at} of {len(drafts)}")
         if len(draft) > most[at - 1]:
-            raise _Failed(
+            raise Unserved(
                 f"returned {len(draft):,} characters for piece {at} of {len(drafts)}; {most[at - 1]:,} are the most "
                 "for what it was shown"
             )
     return "\n".join(map(str, drafts))
-
-
-def _within(seconds: float, work: Callable[[], list[str]]) -> list[str]:
-    """Do work that may hang. What hangs is left behind in a thread that keeps no process alive.
-
-    Raises:
-        _Failed: it did not end in time.
-        Exception, KeyboardInterrupt, SystemExit: what the work raised.
-    """
-    done: list[list[str]] = []
-    raised: list[BaseException] = []
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            done.append(context.run(work))
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="dalsegno-summarizer", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if raised and isinstance(raised[0], (Exception, KeyboardInterrupt, SystemExit)):
-        raise raised[0]
-    if raised:
-        raise _Failed(f"raised {type(raised[0]).__name__}: {raised[0]}")
-    if not done:
-        raise _Failed(f"did not answer within {seconds:g} s")
-    return done[0]
 
 
 def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -> Settled | Kept:
@@ -208,7 +177,7 @@ def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -
 
 
 def _failed(prepared: Prepared, writing: Writing, error: BaseException, count: Count) -> Settled | Kept:
-    why = str(error) if isinstance(error, _Failed) else f"raised {type(error).__name__}: {error}"
+    why = str(error) if isinstance(error, Unserved) else f"raised {type(error).__name__}: {error}"
     reason = f"the summarizer {_name(writing)} {why}"
     if writing.fallback:
         _log.warning("%s; the span is told in its own words", reason)

@@ -39,7 +39,7 @@ from dalsegno.services.sound import sound
 from dalsegno.services.telling import tell
 from dalsegno.services.threads_row import Scope, ThreadRow, find_thread, lock_thread
 
-__all__ = ["Material", "Said", "card", "material", "quotes", "refresh", "say"]
+__all__ = ["Material", "Said", "card", "check_numbers", "material", "quotes", "refresh", "say"]
 
 _ALL = 2**62
 _TAKEN_IN = 64
@@ -78,7 +78,7 @@ class Material:
 def card(scope: Scope, name: str, deciders: Collection[str]) -> Op[Card]:
     """The card of the head's lineage; see `dalsegno.faces.handover.Handover.card`."""
     row = yield from find_thread(scope, name)
-    yield from _check_numbers(row)
+    yield from check_numbers(row)
     spans = yield from _spans(row)
     kept = yield from find(row, spans)
     rows = yield Step(
@@ -103,7 +103,7 @@ def material(
         recent: how many of the newest events are read at least.
     """
     row = yield from find_thread(scope, name)
-    yield from _check_numbers(row)
+    yield from check_numbers(row)
     spans = yield from _spans(row)
     kept = yield from find(row, spans)
     cursor = kept.notes.cursor
@@ -142,7 +142,7 @@ def _spans(row: ThreadRow) -> Op[list[Span]]:
     return (yield from spans_of(row, rows[0][0] if rows else 0, _ALL))
 
 
-def _check_numbers(row: ThreadRow) -> Op[None]:
+def check_numbers(row: ThreadRow) -> Op[None]:
     """Refuse a journal that lacks numbers.
 
     Raises:

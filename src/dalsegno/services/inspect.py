@@ -22,6 +22,7 @@ import orjson
 
 from dalsegno.contracts import Op, Rows, Step
 from dalsegno.core import codec
+from dalsegno.core.card.extraction import extraction_from_json
 from dalsegno.core.card.findings import findings_from_json
 from dalsegno.core.context.manifest import Manifest
 from dalsegno.core.histories import carried_by
@@ -393,10 +394,14 @@ class _Check:
             if cursor > self.row.events:
                 self.find("counter", place, f"a cursor up to {self.row.events}", cursor)
             try:
-                findings = findings_from_json(orjson.loads(body)["findings"])
+                tree = orjson.loads(body)
+                findings = findings_from_json(tree["findings"])
+                extraction = extraction_from_json(tree.get("extraction"))
             except _BROKEN as error:
                 self.find("json", place, "findings", f"{type(error).__name__}: {error}")
                 continue
+            if extraction is not None and extraction.cursor > self.row.events:
+                self.find("counter", place, f"a model's cursor up to {self.row.events}", extraction.cursor)
             named = {one.number for one in findings} | {number for one in findings for number, _ in one.backing}
             lacking = sorted(named - self.numbered)
             if lacking:

@@ -41,6 +41,8 @@ __all__ = ["NewEvent", "append", "events", "quoted", "read", "search", "write"]
 _ALL = 2**62
 _CANDIDATES = 400
 _SLOTS = 8
+_TOUCHING = 24
+"""So many terms of a query are looked for where no text has all of them."""
 _DECIDING = frozenset({Kind.DECISION, Kind.APPROVAL, Kind.TODO, Kind.DONE})
 
 
@@ -99,11 +101,12 @@ def search(scope: Scope, name: str, describe: Callable[[Any], str], *, text: str
     found = yield from _candidates(row, spans, codes)
     ranked = _ranked((yield from events(row, found, describe)), wanted)
     if not ranked and len(wanted.partial) > 1:
-        seen: dict[int, tuple[Any, ...]] = {}
-        for code in wanted.partial[:_SLOTS]:
-            for candidate in (yield from _candidates(row, spans, [code])):
-                seen[candidate[0]] = candidate
-        ranked = _ranked((yield from events(row, sorted(seen.values(), reverse=True), describe)), wanted)
+        touching: dict[str, object] = {"codes": b"".join(wanted.partial[:_TOUCHING]), "limit": _CANDIDATES}
+        touching["places"] = json_text([2 * at + 1 for at in range(len(wanted.partial[:_TOUCHING]))])
+        rows = yield Step("events_touching", {**row.key, "spans": _spans_text(spans), **touching})
+        near = yield from events(row, rows, describe)
+        scores = wanted.nearness([event.text for event in near])
+        ranked = [event for score, event in sorted(zip(scores, near, strict=True), key=_best_first) if score > 0]
     return ranked[:limit]
 
 
@@ -256,9 +259,14 @@ def _candidates(row: ThreadRow, spans: Sequence[Span], codes: Sequence[bytes]) -
     )
 
 
+def _best_first(scored: tuple[float, Event]) -> tuple[float, int]:
+    score, event = scored
+    return -score, -event.seq
+
+
 def _ranked(events: Sequence[Event], wanted: Query) -> list[Event]:
     scored = [(wanted.score(event.text), event) for event in events]
-    return [event for score, event in sorted(scored, key=lambda pair: (-pair[0], -pair[1].seq)) if score > 0]
+    return [event for score, event in sorted(scored, key=_best_first) if score > 0]
 
 
 def events(row: ThreadRow, rows: Sequence[tuple[Any, ...]], describe: Callable[[Any], str]) -> Op[list[Event]]:

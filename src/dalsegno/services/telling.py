@@ -25,7 +25,7 @@ from dalsegno.services.lines import mark_of
 from dalsegno.services.loading import json_text, load
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["tell", "told_of"]
+__all__ = ["numbers_of", "tell", "told_of"]
 
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "chat": "assistant"}
 _CALLS = frozenset(
@@ -49,7 +49,7 @@ def tell(row: ThreadRow, rows: Sequence[tuple[Any, ...]], spans: Sequence[Span])
     loaded = yield from load(row.tenant, row.thread, trees.values())
     whole = {seq: put_back(tree, loaded.trees, loaded.blobs) for seq, tree in trees.items()}
     changed = {_id_of(whole.get(columns[0])) for columns in rows if columns[1] in (Kind.EDIT.code, Kind.DELETE.code)}
-    numbers = yield from _numbers(row, sorted(changed - {""}), spans)
+    numbers = yield from numbers_of(row, sorted(changed - {""}), spans)
     return [told_of(columns, whole.get(columns[0]), numbers) for columns in rows]
 
 
@@ -158,7 +158,7 @@ def _action(tree: Json, known: dict[str, Any]) -> Told:
     )
 
 
-def _numbers(row: ThreadRow, ids: Sequence[str], spans: Sequence[Span]) -> Op[dict[str, list[int]]]:
+def numbers_of(row: ThreadRow, ids: Sequence[str], spans: Sequence[Span]) -> Op[dict[str, list[int]]]:
     """By message id the numbers of its events in the lineage, ascending."""
     if not ids:
         return {}

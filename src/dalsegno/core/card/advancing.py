@@ -7,20 +7,24 @@ Rules of this module:
   The card is the same as if the message had always read so, except that the history says what stood there.
 * What is kept is bounded, whatever the length of the conversation: of each sort the newest stay. What had to make room
   is counted; the journal has it.
+* What a model proposed has room of its own, so that however much it proposes, nothing that the rules heard goes for it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dalsegno.core.card.entries import Card
-from dalsegno.core.card.findings import Finding, Sort, Told
+from dalsegno.core.card.extraction import Extraction
+from dalsegno.core.card.findings import QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.listening import DECIDERS, listen
-from dalsegno.core.card.standing import standing
+from dalsegno.core.card.standing import may_answer, standing
 
-__all__ = ["Notes", "advance", "card_of", "hear", "withdraw"]
+__all__ = ["Notes", "advance", "card_of", "hear", "join", "withdraw"]
 
 _ROOM = {
     Sort.GOAL: 8,
@@ -36,6 +40,8 @@ _ROOM = {
     Sort.ACTION: 60,
 }
 _OPENINGS = 3
+_QUESTIONS = 2
+"""A question that nobody has answered a few messages later is answered by no agreement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +52,13 @@ class Notes:
         findings: what was heard, in any order.
         cursor: the last event taken in.
         forgotten: how many findings had to make room.
+        extraction: how far a model has looked for more; None where none was asked.
     """
 
     findings: tuple[Finding, ...] = ()
     cursor: int = 0
     forgotten: int = 0
+    extraction: Extraction | None = None
 
 
 def hear(notes: Notes, events: Iterable[Told], deciders: Collection[str] = DECIDERS) -> Notes:
@@ -64,8 +72,17 @@ def hear(notes: Notes, events: Iterable[Told], deciders: Collection[str] = DECID
         if told.edited or told.gone:
             findings = [_voided(one, told) if _said_there(one, told) else one for one in findings]
         findings += listen(told, deciders, opening=_opening(findings, told))
+    return replace(_noted(notes, findings), cursor=cursor)
+
+
+def join(notes: Notes, found: Sequence[Finding]) -> Notes:
+    """Notes with what a model found, which has passed the gate."""
+    return _noted(notes, [*notes.findings, *found])
+
+
+def _noted(notes: Notes, findings: Sequence[Finding]) -> Notes:
     kept = _tidy(findings)
-    return Notes(findings=kept, cursor=cursor, forgotten=notes.forgotten + len(findings) - len(kept))
+    return replace(notes, findings=kept, forgotten=notes.forgotten + len(findings) - len(kept))
 
 
 def _said_there(one: Finding, told: Told) -> bool:
@@ -92,21 +109,33 @@ def _opening(findings: Sequence[Finding], told: Told) -> bool:
 def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The newest of each sort; the first goals stay, and of facts with one subject the last two."""
     ordered = sorted(findings, key=lambda one: one.order)
-    seen: Counter[Sort] = Counter()
-    subjects: Counter[tuple[str, str]] = Counter()
+    answered = _answered(ordered)
+    seen: Counter[tuple[Sort, bool, bool]] = Counter()
+    subjects: Counter[tuple[str, str, bool]] = Counter()
     kept: list[Finding] = []
     for one in reversed(ordered):
         if one.sort is Sort.FACT:
-            subjects[one.subject, one.kind] += 1
-            if subjects[one.subject, one.kind] > 2:  # noqa: PLR2004 - the value and the one before it
+            subjects[one.subject, one.kind, bool(one.by)] += 1
+            if subjects[one.subject, one.kind, bool(one.by)] > 2:  # noqa: PLR2004 - the value and the one before it
                 continue
-        if one.sort is Sort.GOAL and one.matter == "opening":
+        if (one.sort is Sort.GOAL and one.matter == "opening") or id(one) in answered:
             kept.append(one)
             continue
-        seen[one.sort] += 1
-        if seen[one.sort] <= _ROOM[one.sort]:
+        asked = one.kind in (QUESTION, QUERY)
+        seen[one.sort, bool(one.by), asked] += 1
+        if seen[one.sort, bool(one.by), asked] <= (_QUESTIONS if asked else _ROOM[one.sort]):
             kept.append(one)
     return tuple(reversed(kept))
+
+
+def _answered(ordered: Sequence[Finding]) -> frozenset[int]:
+    """What agreements that say nothing else have answered: without it they would decide nothing any more."""
+    found: set[int] = set()
+    for at, one in enumerate(ordered):
+        if one.sort is Sort.DECISION and one.bare and not one.option:
+            offers = (old for old in reversed(ordered[:at]) if old.sort in (Sort.OFFER, Sort.PROPOSAL) and not old.by)
+            found.update(id(offer) for offer in itertools.islice(filter(partial(may_answer, one), offers), 1))
+    return frozenset(found)
 
 
 def card_of(notes: Notes, version: int = 0) -> Card:
@@ -125,6 +154,7 @@ def card_of(notes: Notes, version: int = 0) -> Card:
         version=version,
         findings=notes.findings,
         forgotten=notes.forgotten,
+        extraction=notes.extraction,
     )
 
 
@@ -139,7 +169,7 @@ def advance(card: Card, events: Iterable[Told], deciders: Collection[str] = DECI
     Returns:
         A new card; the same whether the events come at once, one by one or twice.
     """
-    notes = Notes(findings=card.findings, cursor=card.last_event_id, forgotten=card.forgotten)
+    notes = _notes_of(card)
     heard = hear(notes, events, deciders)
     return card if heard.cursor == notes.cursor else _kept(card, card_of(heard, card.version + 1))
 
@@ -165,8 +195,14 @@ def withdraw(card: Card, numbers: Collection[int], by: int = 0) -> Card:
     )
     if changed == card.findings:
         return card
-    notes = Notes(findings=changed, cursor=card.last_event_id, forgotten=card.forgotten)
+    notes = replace(_notes_of(card), findings=changed)
     return _kept(card, card_of(notes, card.version + 1))
+
+
+def _notes_of(card: Card) -> Notes:
+    return Notes(
+        findings=card.findings, cursor=card.last_event_id, forgotten=card.forgotten, extraction=card.extraction
+    )
 
 
 def _kept(old: Card, new: Card) -> Card:

@@ -16,6 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from dalsegno.core.card.extraction import Extraction
 from dalsegno.core.card.findings import Finding
 from dalsegno.errors import Misuse
 
@@ -70,6 +71,7 @@ class Entry:
         superseded_by: coordinate of what replaced, withdrew or finished it; empty while it stands.
         supersedes: coordinates of what it replaced.
         stale: whether the words it rests on were edited or deleted since.
+        by: which model proposed it, past the gate; empty for what the rules heard.
     """
 
     text: str
@@ -84,6 +86,7 @@ class Entry:
     superseded_by: str = ""
     supersedes: tuple[str, ...] = ()
     stale: bool = False
+    by: str = ""
 
     def __post_init__(self) -> None:
         if not self.evidence:
@@ -99,7 +102,7 @@ class Entry:
         found: dict[str, Any] = {"text": self.text, "evidence": list(self.coordinates)}
         if self.modality is not None:
             found["modality"] = str(self.modality)
-        for name in ("owner", "due", "subject", "status", "key", "superseded_by"):
+        for name in ("owner", "due", "subject", "status", "key", "superseded_by", "by"):
             if value := getattr(self, name):
                 found[name] = value
         if self.at is not None:
@@ -131,6 +134,8 @@ class Card:
             them.
         findings: what was heard, from which the rest is made.
         forgotten: how many findings had to make room for newer ones; the journal has them.
+        extraction: how far a model has looked for more, and how that went; None where none was asked. No part of what
+            makes two cards equal.
     """
 
     goal: Entry | None = None
@@ -147,6 +152,7 @@ class Card:
     elsewhere: tuple[Entry, ...] = ()
     findings: tuple[Finding, ...] = field(default=(), repr=False)
     forgotten: int = 0
+    extraction: Extraction | None = field(default=None, compare=False)
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -176,4 +182,5 @@ class Card:
             },
             "last_event_id": self.last_event_id,
             "version": self.version,
+            **({} if self.extraction is None else {"extraction": self.extraction.to_json()}),
         }

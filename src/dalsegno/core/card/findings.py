@@ -19,7 +19,14 @@ from typing import Any
 
 from dalsegno.errors import Damaged
 
-__all__ = ["Finding", "Sort", "Told", "findings_from_json", "findings_to_json"]
+__all__ = ["CONFIRMS", "QUERY", "QUESTION", "Finding", "Sort", "Told", "findings_from_json", "findings_to_json"]
+
+
+QUESTION, QUERY = "question", "query"
+"""Kinds of offers: what someone who may decide asks the others, for their consent, or without a word for that. They
+stand in no card; an agreement decides them."""
+CONFIRMS = "confirms"
+"""Kind of a decision whose words may only say that something is so; it decides nothing that was a mere query."""
 
 
 class Sort(StrEnum):
@@ -111,8 +118,10 @@ class Finding:
         owner, due: of a promise.
         subject, value, kind: of a fact or a constraint; value is canonical.
         backing: further events that it names as evidence, with their authors.
-        closes: the event whose promise it finishes.
+        closes: the event whose promise it finishes; of a model's finding also the one whose entry it replaces or
+            takes back.
         key: of an action or a file.
+        by: which model proposed it; empty for what the rules heard.
         void_by: number of the event that edited or deleted the words; 0 while they stand.
         void_branch, void_ckpt: of that event.
     """
@@ -141,6 +150,7 @@ class Finding:
     backing: tuple[tuple[int, str], ...] = ()
     closes: int = 0
     key: str = ""
+    by: str = ""
     void_by: int = 0
     void_branch: int = 0
     void_ckpt: int = 0

@@ -18,10 +18,28 @@ from dataclasses import dataclass
 
 from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
-from dalsegno.core.card.findings import Finding, Sort, Told
+from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort, Told
+from dalsegno.core.card.judged import (
+    AT_ONCE,
+    DEADLINE,
+    DELIVERS,
+    IN_RETURN,
+    POLITE,
+    asked,
+    conditional,
+    denied_choice,
+    informs,
+    open_question,
+    reported,
+    rest_of,
+    takes_instead,
+    wholehearted,
+    willing,
+)
 from dalsegno.core.card.options import label_in, listed
 from dalsegno.core.card.own_words import own_words
-from dalsegno.core.card.promises import due_in, given_to, own_task
+from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
+from dalsegno.core.card.slots import slots
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
 from dalsegno.core.facts.folding import folded, lowered
@@ -194,13 +212,14 @@ class _Hearing:
                 last += 1
             low = self._low[start:end].strip()
             chosen = phrases.CHOOSES.search(low)
-            denied = chosen is not None and _denied_choice(low)
+            denied = chosen is not None and denied_choice(low)
             yield _Sentence(self._text[start:end], low, start, end, self._said[at:last], chosen, denied)
 
     def findings(self, *, opening: bool) -> Iterator[Finding]:
         """Everything that is heard."""
         if self._may_decide:
             yield from self._goals(opening=opening)
+            yield from self._questions()
             yield from self._decisions()
             yield from self._constraints()
         else:
@@ -215,7 +234,7 @@ class _Hearing:
 
     def _goals(self, *, opening: bool) -> Iterator[Finding]:
         for one in self._sentences:
-            if phrases.GOALS.search(one.low) and not _asked(one.low) and not _reported(one.low):
+            if phrases.GOALS.search(one.low) and not asked(one.low) and not reported(one.low):
                 yield _finding(self._told, Sort.GOAL, one.shown)
                 return
         if opening and not phrases.GREETING.match(self._low):
@@ -239,11 +258,11 @@ class _Hearing:
     def _withdrawal(self, one: _Sentence) -> Finding | None:
         found = phrases.WITHDRAWS.search(one.low)
         denied = one.denied
-        if not (found or denied) or _asked(one.low) or _conditional(one.low) or _reported(one.low):
+        if not (found or denied) or asked(one.low) or conditional(one.low) or reported(one.low):
             return None
         if found and not denied and phrases.HEDGES.search(phrases.WILLING.sub("", one.low)):
             return None
-        if label_in(one.low[found.end() :] if found else "") == "" and _decided(one.low, found):
+        if label_in(one.low[found.end() :] if found else "") == "" and takes_instead(one.low, found):
             return None  # the sentence drops one thing and takes another: a decision that replaces
         return _finding(
             self._told,
@@ -258,17 +277,17 @@ class _Hearing:
         chosen = one.chosen
         accepted = phrases.ACCEPTS.match(low)
         approved = one.has(Kind.APPROVAL)
-        if _asked(low) or not (chosen or accepted or approved):
+        if asked(low) or not (chosen or accepted or approved):
             return None
-        if one.goes_on or _informs(low) or not _wholehearted(low, chosen, accepted):
+        if one.goes_on or informs(low) or not wholehearted(low, chosen, accepted):
             return None
         option = label_in(low)
         refers = bool(accepted or approved or phrases.REFERS.search(low) or option)
-        rest = _rest(low, chosen)
+        rest = rest_of(low, chosen)
         subject = one.subject
         bare = len(rest) < 4 and not option and subject is None  # noqa: PLR2004 - letters; less says nothing
-        if not (chosen or approved) and not bare and not _willing(low):
-            return None
+        if not (chosen or approved) and not bare and not willing(low):
+            bare = True  # an agreement with a remark: it decides where something was asked
         return _finding(
             self._told,
             Sort.DECISION,
@@ -278,10 +297,20 @@ class _Hearing:
             refers=refers or bare,
             instead=bool(phrases.INSTEAD.search(low)),
             matter="option" if option else f"={subject.subject}" if subject else "",
-            kind="chosen" if chosen else "assent",
+            kind="chosen" if chosen else CONFIRMS if _CONFIRMS.match(low) else "assent",
         )
 
     # --- proposals
+
+    def _questions(self) -> Iterator[Finding]:
+        """What someone who may decide asks others who may: their agreement decides it. They have names there."""
+        if self._told.author == self._told.role:
+            return
+        asking = [one for one in self._sentences if phrases.ASKS.search(one.low) or _SO.search(one.low)]
+        low = asking[-1].low if asking else ""
+        if asking and not (phrases.INQUIRES.search(low) or phrases.WHICH.search(low) or _EITHER.search(low)):
+            consent = bool(phrases.ASKS.search(asking[-1].low))
+            yield _finding(self._told, Sort.OFFER, asking[-1].shown, kind=QUESTION if consent else QUERY)
 
     def _offers(self) -> Iterator[Finding]:
         options = listed(self._own)
@@ -293,7 +322,7 @@ class _Hearing:
         text = asking[-1].shown if asking else extract(self._own, _GOAL_TOKENS)
         if asking and not options and len(self._sentences) > 1:
             text = extract(self._own, 2 * _GOAL_TOKENS)
-        yield _finding(self._told, Sort.OFFER, text, options=options, bare=not asking or _open(asking[-1].low))
+        yield _finding(self._told, Sort.OFFER, text, options=options, bare=not asking or open_question(asking[-1].low))
 
     def _proposals(self) -> Iterator[Finding]:
         count = 0
@@ -316,9 +345,9 @@ class _Hearing:
     def _constraints(self) -> Iterator[Finding]:
         count = 0
         for one in self._sentences:
-            if not phrases.DEMANDS.search(one.low) or phrases.NOT_DEMANDS.search(one.low) or _asked(one.low):
+            if not phrases.DEMANDS.search(one.low) or phrases.NOT_DEMANDS.search(one.low) or asked(one.low):
                 continue
-            if _reported(one.low) or count == _MOST or phrases.WITHDRAWS.search(one.low):
+            if reported(one.low) or count == _MOST or phrases.WITHDRAWS.search(one.low):
                 continue
             count += 1
             subject = one.subject
@@ -335,29 +364,31 @@ class _Hearing:
         count = 0
         for one in self._sentences:
             owner = given_to(one.text)
-            promised = one.has(Kind.COMMITMENT) or own_task(one.low)
-            if not (owner or promised) or count == _MOST or (_asked(one.low) and not owner):
+            promised = one.has(Kind.COMMITMENT) or own_task(one.low) or (self._may_decide and taken_on(one.low))
+            if not (owner or promised) or count == _MOST or (asked(one.low) and not owner):
                 continue
             due = due_in(one.text.strip(), one.low)
             if not owner and self._idle(one.low, due):
                 continue
-            if promised and not owner and (_conditional(one.low) or one.has(Kind.APPROVAL)):
+            if promised and not owner and (conditional(one.low) or one.has(Kind.APPROVAL)):
                 continue
             count += 1
             yield _finding(self._told, Sort.PROMISE, one.shown, owner=owner or self._told.author, due=due)
 
     def _idle(self, low: str, due: str) -> bool:
         """Whether a promise is of the moment: of what is being done already, or of nothing that would be missed."""
-        if (_AT_ONCE.search(low) and not _DEADLINE.search(low)) or (not self._may_decide and _IN_RETURN.search(low)):
+        if (AT_ONCE.search(low) and not DEADLINE.search(low)) or (not self._may_decide and IN_RETURN.search(low)):
             return True
         if due:
             return False
-        return self._told.calls or (self._told.role == "user" and low.isascii() and not _DELIVERS.search(low))
+        if self._told.calls or (not low.isascii() and POLITE.search(low)):
+            return True
+        return self._told.role == "user" and low.isascii() and not DELIVERS.search(low)
 
     def _done(self) -> Iterator[Finding]:
         for one in self._sentences[:40]:
             found = phrases.FINISHES.search(one.low)
-            if found and not _asked(one.low) and not _conditional(one.low):
+            if found and not asked(one.low) and not conditional(one.low):
                 if phrases.DENIES.search(one.low[: found.end()]):
                     continue
                 yield _finding(self._told, Sort.DONE, one.shown)
@@ -384,117 +415,20 @@ class _Hearing:
                 kind=str(fact.kind),
                 instead=said.correction,
             )
+        if self._may_decide:
+            yield from self._slots({said.fact.start for said in self._said if said.subject})
+
+    def _slots(self, figures: Collection[int]) -> Iterator[Finding]:
+        """Values that are words; those with a figure have been heard already."""
+        for at, subject, value in slots(self._own, self._low):
+            sentence = next((one for one in self._sentences if one.start <= at < one.end), None)
+            if sentence is None or asked(sentence.low) or conditional(sentence.low) or reported(sentence.low):
+                continue
+            if not any(at <= place < at + len(value) for place in figures):
+                yield _finding(self._told, Sort.FACT, value, subject=subject, value=value.lower(), kind="said")
 
 
-# --- a sentence judged --------------------------------------------------------------------------------
-
-_BUT = re.compile(r"\b(?:but|however|although|though|except)\b|但|不过|可是|只是|然而")
-_INFORMS = re.compile(
-    r"^\W*(?:yes|yeah|yep|sure|ok|okay|great|right|correct|是的|对|好的?|嗯)[,，.!。\s]+(?:it's|it\sis|my\s"
-    r"|i\s(?:have|am|was|do\shave|did|already|still)|i've|i'm\s(?!fine|ok|good|happy)|here|"
-    r"the\s[a-z ]{2,24}(?:id|name|email|number|date)\sis|there|我的(?!意思)|我是|我叫|我有|这是|他|她)"
-)
-_AT_ONCE = re.compile(
-    r"\b(?:now|check|look|looking|retrieve|transfer|search|calculate|verify|proceed|assist|help|guide|review"
-    r"|gather|go\sahead|keep|do\smy\sbest|let\syou\sknow|update\syou|be\sable|need)\b"
-    r"|马上|立刻|这就|帮您查|帮你查|查询一下|查一下|看一下|为您查"
-)
-_IN_RETURN = re.compile(r"\b(?:please|once|when|after|let\sme\sknow)\b.{0,80}\bi(?:'ll|\swill)\b")
-_DEADLINE = re.compile(r"\b(?:by|before|within|until|no\slater)\b|前|内|底")
-_DELIVERS = re.compile(
-    r"\b(?:send|upload|e-?mail|share|prepare|write|review|sign|pay|deliver|submit|draft|finish|call|bring"
-    r"|forward|provide|refund|ship|fix|build|test|deploy|publish|release|book|order|ask|talk\sto|check\swith"
-    r"|confirm\swith)\b"
-)
-_FILLER = re.compile(
-    r"\b(?:yes|yeah|yep|yup|ok|okay|sure|please|thanks?|thank\syou|great|perfect|fine|good|then|so|just|i|we|it"
-    r"|that|this|with|the|a|and|to|go|ahead|proceed|do|is|are|'s|confirmed|confirm|"
-    r"agreed|agree|approved|approve|deal|sounds|looks|works|for|me|us|all|right|correct|absolutely|let's|as|you"
-    r"|suggested|proposed|said|everything|very|much|decided|option|plan|one)\b"
-    r"|[好的行可以没问题同意确认对是嗯就这么样按定了吧啊呀呢哈我们咱你您那请办做来执继续通过批准它个先谢都已经]+"
-)
-_WILL = re.compile(
-    r"\b(?:please|proceed|go\s(?:ahead|with)|book|cancel|send|change|update|upgrade|add|remove|use|do|i'd\slike"
-    r"|i\swould\slike|i\swant|let's|that\s(?:works|would|will|sounds|is)|works|"
-    r"that's\s(?:fine|correct|right|good|perfect|great|ok))\b|就|请|帮我|按|用|办|发|订|改|取消|加|买|选|做|执行"
-    r"|继续|推进|走"
-)
-
-
-def _open(low: str) -> bool:
-    """Whether a question asks for a choice, so that a mere yes does not answer it."""
-    return bool(phrases.WHICH.search(low)) and not _YES_OR_NO.search(low)
-
-
-_YES_OR_NO = re.compile(
-    r"\b(?:would\syou\slike\s(?:me\s)?to|shall\s(?:i|we)|should\s(?:i|we)|do\syou\swant\sme|may\si"
-    r"|please\sconfirm|is\s(?:that|this)\s(?:ok|okay|correct|right|fine)|do\syou\s(?:agree|approve|confirm))\b"
-    r"|是否|要不要|可以吗|好吗|行吗|对吗|同意吗|可行吗"
-)
-
-
-def _asked(low: str) -> bool:
-    return bool(phrases.ASKED.search(low))
-
-
-def _conditional(low: str) -> bool:
-    return bool(phrases.CONDITIONS.search(phrases.WILLING.sub("", low)))
-
-
-def _reported(low: str) -> bool:
-    return bool(phrases.REPORTS.search(phrases.OWN_REPORT.sub("", low)))
-
-
-def _informs(low: str) -> bool:
-    return bool(_INFORMS.match(low))
-
-
-def _willing(low: str) -> bool:
-    return bool(_WILL.search(low))
-
-
-def _rest(low: str, chosen: re.Match[str] | None) -> str:
-    """What a deciding sentence says besides deciding, letters alone."""
-    rest = low if chosen is None else low[: chosen.start()] + " " + low[chosen.end() :]
-    return "".join(character for character in _FILLER.sub("", rest) if character.isalnum())
-
-
-def _decided(low: str, dropped: re.Match[str] | None) -> bool:
-    """Whether a sentence takes something, beside what it drops."""
-    chosen = phrases.CHOOSES.search(low, dropped.end()) if dropped else None
-    return chosen is not None and not _denied_choice(low[dropped.end() :] if dropped else low)
-
-
-def _denied_choice(low: str) -> bool:
-    """Whether deciding words are denied: `let's not go with B`, `先不按方案B`."""
-    return any(phrases.DENIES.search(_clause_before(low, found.start())) for found in phrases.CHOOSES.finditer(low))
-
-
-def _clause_before(low: str, at: int) -> str:
-    start = max((low.rfind(sign, 0, at) for sign in ",，;；:：.。"), default=-1)
-    return low[start + 1 : at]
-
-
-def _wholehearted(low: str, chosen: re.Match[str] | None, accepted: re.Match[str] | None) -> bool:
-    """Whether deciding words are meant: not denied, hedged, made to depend on something, or somebody else's."""
-    plain = phrases.WILLING.sub(lambda found: " " * len(found[0]), low)
-    at = chosen.start() if chosen else len(plain)
-    before = plain[:at]
-    if chosen and (phrases.DENIES.search(_clause_before(plain, at)) or phrases.HEDGES.search(before)):
-        return False
-    if phrases.CONDITIONS.search(before) or _IF_AFTER.search(plain):
-        return False
-    if phrases.REPORTS.search(phrases.OWN_REPORT.sub("", before)):
-        return False
-    if chosen is None and (phrases.HEDGES.search(plain) or phrases.DENIES.search(plain) or _BUT.search(plain)):
-        return bool(accepted) and not _MOOD.search(plain)
-    return not (accepted and _BUT.search(plain) and chosen is None)
-
-
-_IF_AFTER = re.compile(
-    r"\b(?:if|unless|provided|assuming|as\slong\sas|subject\sto|depending)\b|如果|要是|的话|前提是|只要|除非"
-)
-_MOOD = re.compile(
-    r"\b(?:but|however|although|though|not|n't|maybe|perhaps|might|could|would|think|guess|sure\sabout)\b|n't\b"
-    r"|但|不过|可是|只是|也许|可能|考虑|想想|觉得|没|不|别|再"
-)
+_SO = re.compile(r"[?？]\s*$")
+_EITHER = re.compile(r"\bor\b|还是[^，。]*[?？]")
+_CONFIRMS = re.compile(r"\W*(?:yes\sit|correct|exactly|true|that's\sright|是的|对|没错|嗯|正确)")
+"""Words that may say no more than that something is so."""

@@ -108,6 +108,8 @@ class Manifest:
         cursor: up to where the card was when it was read.
         head: number of the last event.
         version: of the card.
+        extraction: how far a model has looked for what the rules missed, and why it failed if it did; empty where none
+            was asked.
     """
 
     included: tuple[Included, ...]
@@ -117,6 +119,7 @@ class Manifest:
     cursor: int
     head: int
     version: int
+    extraction: str = ""
 
     @property
     def numbers(self) -> Ranges:
@@ -133,6 +136,8 @@ class Manifest:
             for one in self.included
         ]
         lines += [f"  - {one.part}: {one.count}, {one.why}{_shown(one.numbers)}" for one in self.left_out]
+        if self.extraction:
+            lines.append(f"  · {self.extraction}")
         return "\n".join(lines)
 
 
@@ -263,6 +268,7 @@ class _Packing:
             cursor=self.cursor,
             head=self.recent[-1].turn.number if self.recent else 0,
             version=self.card.version,
+            extraction="" if self.card.extraction is None else str(self.card.extraction),
         )
         messages = (
             *([{"role": "system", "content": self.rules}] if self.rules else []),

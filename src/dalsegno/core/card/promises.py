@@ -7,6 +7,8 @@ Rules of this module:
   `由张三负责风险清单`).
 * In Chinese people promise without a word for it: `我下周三之前把风险清单补上`, `我今晚跑一版`. A time and a deed of
   the speaker's own, stated and not asked, are a promise.
+* Without a time a deed counts where someone who may decide states it of himself, as people do among each other; what an
+  assistant says it is doing is done by the time that anyone reads it.
 * The due date is given in the words that were used, and only where a word says that it is one: `by Friday`,
   `no later than May 5`, `周五前`, `3个工作日内`.
 """
@@ -17,7 +19,7 @@ import re
 
 from dalsegno.core.facts.words import words
 
-__all__ = ["due_in", "given_to", "own_task"]
+__all__ = ["due_in", "given_to", "own_task", "taken_on"]
 
 _DAY = (
     r"(?:(?:this|next|coming)\s)?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month|quarter"
@@ -76,7 +78,7 @@ _NAMED = re.compile(
     r"|(?:^|[.!?,;]\s|\n|\band\s)(?P<c>[A-Z][a-z]{1,15}(?:\s[A-Z][a-z]{1,15})?)\s(?:will|is\sgoing\sto|is\sto"
     r"|owns|takes|handles|is\sresponsible\sfor)\s(?!be\s(?:a|the|in|on|at)\b|need\b|have\sto\b)"
     r"|由(?P<d>[\u4e00-\u9fffA-Za-z_0-9]{1,8}?)(?:来)?(?:负责|跟进|处理|提交|完成|牵头|出)"
-    r"|(?:请|让|麻烦)(?P<e>(?!你|您|大家|各位|问|再|帮|把|先|注意|确认|参考|查|看)[\u4e00-\u9fff]{2,3}?)(?:在|于"
+    r"|(?:请|让|麻烦)(?P<e>(?!你|您|大家|各位|问|再|帮|把|先|注意|确认|参考|查|看|在|给|为|用|按|到|从|于|以|将|对|推荐|提供|介绍|告诉|安排|预订)[\u4e00-\u9fff]{2,3}?)(?:在|于"
     r"|尽快|今天|明天|周|下周|本周|来|去|负责|跟进|提交|整理|补)"
 )
 _NOBODY = frozenset(
@@ -110,6 +112,27 @@ _OWN_TASK = re.compile(
 )
 
 
+_TAKEN_ON = re.compile(
+    r"(?:^|[，,。；;：:\s])(?:[^，。！？；\n]{0,12}?)我来(?!自|到|说|看|问|讲|了|过|的|得|晚|这|那|找|给您|给你|帮)"
+    r"|(?:^|[，,。；;：:\s])我(?:们|这边)?(?:先|再|顺手|顺便|也|会|就|去|单独|稍后|晚点|重新)*"
+    r"(?:[把将][^，。！？；\n]{1,14}?|给[^我，。]{0,6}|在[^，。！？；\n]{1,10})?"
+    r"(?:搭|加(?!班|油|入|起|深|强)|做(?!梦|饭|菜|人|到|不|得|事)|写(?!作|字|信)|出(?!生|差|门|去|来|现|于|发|国|院|席|事|不)"
+    r"|补(?!充|习|觉)|跑(?!步|去|到|来|不)|改(?!天|变|不)|调(?!到|侃|皮)|接(?!到|受|下|触|着|待|近|不)|建(?!议)|拉(?!肚)"
+    r"|催|收敛|收集|整理|标(?!准|志)|配(?!合|不)|画|清(?!楚|醒|晨|洗)|试(?!图|过|着)|贴(?!心)|测(?!出)|负责|跟进|准备(?=[^去来看，。]{2})"
+    r"|提交|更新|同步|上线|处理|安排|预留|录|回归|修(?!养|行)|扩|推(?!荐|测|断)|定义|挂(?!念|科)|迁移|验证|联系|通知|起草|组织"
+    r"|放(?!松|弃|心|假|学)|减小|减少|提高|统一|采集|盯|订|约(?!会)|打通|微调|抽样|拆|重写|重跑)"
+)
+_PAST = re.compile(
+    r"了|过(?!期|程|滤|一遍|来)|已|刚|昨|前天|上周|上次|之前(?!给|发|把|出|交|补)|平时|经常|总是|每天|一直|通常|一般|喜欢|以前|曾|常常"
+    r"|的时候|能不能|可以吗|是不是|想|觉得|希望|打算|如果|要是"
+)
+
+
 def own_task(low: str) -> bool:
     """Whether a Chinese sentence states a deed of the speaker's own with the time when it will be done."""
     return not low.isascii() and _OWN_TASK.search(low) is not None
+
+
+def taken_on(low: str) -> bool:
+    """Whether a Chinese sentence says no more than what its speaker is about to do: `接口我来改`, `我补两条用例`."""
+    return not low.isascii() and _PAST.search(low) is None and _TAKEN_ON.search(low) is not None

@@ -14,6 +14,8 @@ Rules of this module:
 * A promise ends when its owner says that it is done, in words that are about the same, or when someone says so by
   number.
 * What rests on words that were edited or deleted is stale: it stands in the history only.
+* What a model found (`by`) replaces or takes back only what it names by number, and an agreement that names nothing
+  looks at what the rules heard before it looks at that.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from dataclasses import dataclass, replace
 
 from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Entry, Evidence, Modality
-from dalsegno.core.card.findings import Finding, Sort
+from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort
 from dalsegno.core.card.options import option_called
 from dalsegno.core.card.terms import alike, skeleton, terms
 
-__all__ = ["Standing", "standing"]
+__all__ = ["Standing", "may_answer", "standing"]
 
 _NEAR = 6
 """How many numbers back an agreement or a recall without a name may reach."""
@@ -67,6 +69,10 @@ def _evidence(one: Finding) -> Evidence:
     return Evidence(number=one.number, author=one.author)
 
 
+def _evidences(one: Finding) -> tuple[Evidence, ...]:
+    return (_evidence(one), *(Evidence(number=number, author=author) for number, author in one.backing))
+
+
 def _stale(one: Finding) -> Entry:
     modality = {Sort.DECISION: Modality.DECIDED, Sort.PROPOSAL: Modality.PROPOSED, Sort.OFFER: Modality.PROPOSED}
     return Entry(
@@ -78,7 +84,20 @@ def _stale(one: Finding) -> Entry:
         subject=one.subject,
         superseded_by=f"#{one.void_by}",
         stale=True,
+        by=one.by,
     )
+
+
+def _named(one: Finding, other: Finding) -> bool:
+    """Whether a model's finding names another by its number."""
+    return bool(one.closes) and one.closes in (other.number, other.place)
+
+
+def may_answer(one: Finding, offer: Finding) -> bool:
+    """Whether an agreement without a name may be the answer to what was offered or asked."""
+    if not 0 < one.place - offer.place <= _NEAR or offer.author == one.author:
+        return False
+    return not (offer.sort is Sort.OFFER and offer.bare) and not (offer.kind == QUERY and one.kind == CONFIRMS)
 
 
 @dataclass(slots=True)
@@ -98,6 +117,7 @@ class _Table:
         self.opened = False
         self.decisions: list[_Item] = []
         self.proposals: list[_Item] = []
+        self.lists: list[Finding] = []
         self.promises: list[_Item] = []
         self.constraints: list[_Item] = []
         self.facts: dict[tuple[str, str], _Item] = {}
@@ -126,7 +146,11 @@ class _Table:
             facts=tuple(item.entry for item in sorted(self.facts.values(), key=lambda item: item.finding.order)),
             constraints=tuple(item.entry for item in self.constraints),
             artifacts=tuple(item.entry for item in self.files.values()),
-            proposals=tuple(item.entry for item in self.proposals[-_SHOWN_PROPOSALS:]),
+            proposals=tuple(
+                [item.entry for item in self.proposals if item.finding.kind not in (QUESTION, QUERY)][
+                    -_SHOWN_PROPOSALS:
+                ]
+            ),
             history=tuple(entry for _, entry in past),
         )
 
@@ -142,7 +166,7 @@ class _Table:
         if self.goal is not None and one.matter == "opening":
             return  # kept in case the first one goes
         self.opened = True
-        item = _Item(one, Entry(text=one.text, evidence=(_evidence(one),)))
+        item = _Item(one, Entry(text=one.text, evidence=_evidences(one), by=one.by))
         if self.goal is not None:
             self._retire(self.goal, one)
             item.entry = replace(item.entry, supersedes=self.goal.entry.coordinates[:1])
@@ -151,19 +175,22 @@ class _Table:
     # --- decisions
 
     def _proposal(self, one: Finding) -> None:
-        entry = Entry(text=one.text, evidence=(_evidence(one),), modality=Modality.PROPOSED)
+        entry = Entry(text=one.text, evidence=_evidences(one), modality=Modality.PROPOSED, by=one.by)
         self.proposals.append(_Item(one, entry))
+        if one.options and not one.by:
+            self.lists.append(one)
 
     def _decision(self, one: Finding) -> None:
         offer, wording = self._referred(one)
         if one.bare and offer is None:
             return
         text = one.text
-        evidence = [_evidence(one), *(Evidence(number=number, author=author) for number, author in one.backing)]
+        evidence = [*_evidences(one)]
         if offer is not None:
             evidence.append(_evidence(offer))
             text = f"{text} ← {offer.coordinate}: {clip(wording, _LONGEST_REFERENCE)}"
-        item = _Item(one, Entry(text=text, evidence=tuple(evidence), modality=Modality.DECIDED), offer)
+        entry = Entry(text=text, evidence=tuple(evidence), modality=Modality.DECIDED, by=one.by)
+        item = _Item(one, entry, offer)
         replaced = [old for old in self.decisions if self._same_matter(old, item)]
         for old in replaced:
             self.decisions.remove(old)
@@ -180,23 +207,26 @@ class _Table:
         if one.backing or not one.refers:
             return None, ""
         earlier = [item.finding for item in self.proposals if item.finding.place < one.place]
+        heard = [offer for offer in earlier if not offer.by]
         if one.option:
-            for offer in reversed(earlier):
+            known = {id(offer) for offer in heard}
+            listed = [old for old in self.lists if id(old) not in known and old.place < one.place]  # chosen from before
+            for offer in sorted((*heard, *listed), key=lambda each: each.order, reverse=True):
                 called = option_called(one.option, offer.options)
                 if called is not None:
                     return offer, f"{called[0].upper()}: {called[1]}"
                 if offer.option == one.option:
                     return offer, offer.text
             return None, ""
-        for offer in reversed(earlier):
-            if one.place - offer.place > _NEAR:
-                break
-            if offer.author != one.author and not (offer.sort is Sort.OFFER and offer.bare):
+        for offer in (*reversed(heard), *reversed([other for other in earlier if other.by])):
+            if may_answer(one, offer):
                 return offer, offer.text
         return None, ""
 
     def _same_matter(self, old: _Item, new: _Item) -> bool:
         one, other = old.finding, new.finding
+        if other.by:
+            return _named(other, one)
         if old.referred is not None and old.referred is new.referred and bool(one.option) == bool(other.option):
             return True
         if one.matter and one.matter == other.matter:
@@ -213,6 +243,8 @@ class _Table:
                 return
 
     def _meant(self, one: Finding, part: Sequence[_Item]) -> _Item | None:
+        if one.by:
+            return next((item for item in part if _named(one, item.finding)), None)
         earlier = [item for item in part if item.finding.place < one.place and item.finding.sort is not Sort.OFFER]
         if one.option:
             return next((item for item in reversed(earlier) if item.finding.option == one.option), None)
@@ -229,12 +261,12 @@ class _Table:
     # --- promises
 
     def _promise(self, one: Finding) -> None:
-        evidence = (_evidence(one), *(Evidence(number=number, author=author) for number, author in one.backing))
-        entry = Entry(text=one.text, evidence=evidence, owner=one.owner, due=one.due, status="open")
+        entry = Entry(text=one.text, evidence=_evidences(one), owner=one.owner, due=one.due, status="open", by=one.by)
         about = terms(one.text)
         for old in self.promises:
             same = old.finding.owner == one.owner and alike(terms(old.finding.text), about)
-            if same and same > 0.8 and len(about) > 1:  # noqa: PLR2004 - nearly every word of it
+            again = same and same > 0.8 and len(about) > 1  # noqa: PLR2004 - nearly every word of it
+            if _named(one, old.finding) if one.by else again:
                 self.promises.remove(old)
                 self._retire(old, one)
                 entry = replace(entry, supersedes=old.entry.coordinates[:1])
@@ -264,10 +296,14 @@ class _Table:
         replaced = [
             old
             for old in self.constraints
-            if (one.subject and one.subject == old.finding.subject and one.kind == old.finding.kind)
-            or (about and about == skeleton(old.finding.text))
+            if (
+                _named(one, old.finding)
+                if one.by
+                else (one.subject and one.subject == old.finding.subject and one.kind == old.finding.kind)
+                or (about and about == skeleton(old.finding.text))
+            )
         ]
-        entry = Entry(text=one.text, evidence=(_evidence(one),), subject=one.subject)
+        entry = Entry(text=one.text, evidence=_evidences(one), subject=one.subject, by=one.by)
         for old in replaced:
             self.constraints.remove(old)
             if old.finding.text != one.text:
@@ -278,7 +314,7 @@ class _Table:
 
     def _fact(self, one: Finding) -> None:
         key = (one.subject, one.kind)
-        entry = Entry(text=one.text, evidence=(_evidence(one),), subject=one.subject)
+        entry = Entry(text=one.text, evidence=_evidences(one), subject=one.subject, by=one.by)
         old = self.facts.pop(key, None)
         if old is not None and old.finding.value != one.value:
             self._retire(old, one)

@@ -1391,3 +1391,29 @@ ROLLBACK TO SAVEPOINT part;
 
 -- name: part_end
 RELEASE SAVEPOINT part;
+
+-- name: threads_lately
+-- Threads with something said in them that were written to since then, the longest ago first.
+SELECT t.name, t.updated_at FROM ds_threads t
+WHERE t.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR t.owner = %(owner)s) AND t.deleted_at IS NULL
+  AND t.updated_at >= %(since)s AND t.events > t.wiped
+ORDER BY t.updated_at, t.thread
+LIMIT %(limit)s;
+
+-- name: events_touching
+-- Events with any of some codes, those with most of them first.
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT e.*, CASE WHEN e.terms = '\x0000'::bytea THEN %(limit)s::bigint ELSE (
+    SELECT count(*) FROM jsonb_array_elements_text(%(places)s::jsonb) p
+    WHERE position(substring(%(codes)s::bytea FROM p::int FOR 2) IN e.terms) > 0) END AS touched
+  FROM ds_events e
+  JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
+   AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
+  WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
+  ORDER BY touched DESC, e.seq DESC
+  LIMIT %(limit)s
+) e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.touched > 0
+ORDER BY e.seq DESC;

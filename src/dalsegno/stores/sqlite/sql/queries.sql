@@ -1268,3 +1268,28 @@ ROLLBACK TO SAVEPOINT part;
 
 -- name: part_end
 RELEASE SAVEPOINT part;
+
+-- name: threads_lately
+-- Threads with something said in them that were written to since then, the longest ago first.
+SELECT t.name, t.updated_at FROM ds_threads t
+WHERE t.tenant = :tenant AND (:owner IS NULL OR t.owner = :owner) AND t.deleted_at IS NULL
+  AND t.updated_at >= :since AND t.events > t.wiped
+ORDER BY t.updated_at, t.thread
+LIMIT :limit;
+
+-- name: events_touching
+-- Events with any of some codes, those with most of them first.
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT e.*, CASE WHEN e.terms = x'0000' THEN :limit ELSE (
+    SELECT count(*) FROM json_each(:places) p WHERE instr(e.terms, substr(:codes, p.value, 2))) END AS touched
+  FROM ds_events e
+  JOIN json_each(:spans) s ON e.branch = json_extract(s.value, '$[0]')
+   AND coalesce(e.ckpt, 0) <= json_extract(s.value, '$[1]')
+  WHERE e.tenant = :tenant AND e.thread = :thread
+  ORDER BY touched DESC, e.seq DESC
+  LIMIT :limit
+) e
+LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
+WHERE e.touched > 0
+ORDER BY e.seq DESC;
