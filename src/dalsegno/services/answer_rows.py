@@ -2,10 +2,10 @@
 
 Rules of this module:
 
-* An answer belongs to one owner, a user or "" for the whole tenant, and stands in one scope, which its caller chose. Every
-  statement that serves answers names both; nothing else reads them.
-* Its key is the form of its question (`core/answers/forms.py`), one entry for a key, owner and scope. Question, answer and
-  what stands beside them are one JSON object.
+* An answer belongs to one owner, a user or "" for the whole tenant, and stands in one scope, which its caller chose.
+  Every statement that serves answers names both; nothing else reads them.
+* Its key is the form of its question (`core/answers/forms.py`), one entry for a key, owner and scope. Question,
+  answer and what stands beside them are one JSON object.
 """
 
 from __future__ import annotations

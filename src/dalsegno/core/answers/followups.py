@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* A question leans when a pronoun in it has nothing in it to stand for, when it begins with "and" or "what about", or when
-  it says "the same", "上述", "…呢?". The same words then mean another thing in another conversation, so they are no key.
+* A question leans when a pronoun in it has nothing in it to stand for, when it begins with "and" or "what about", or
+  when it says "the same", "上述", "…呢?". The same words then mean another thing in another conversation, so they are
+  no key.
 * What the conversation carries may complete it: one name takes the place of the pronoun, one period is said where the
   question has none. `and in 2023?` takes the place of the one period of the earlier question, `what about BHP?` that of
   its one name. Where there are two to choose from, nothing is chosen.
