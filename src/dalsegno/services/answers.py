@@ -38,6 +38,7 @@ from dalsegno.services.answer_rows import (
     named,
     packed_text,
     rows_in,
+    searched,
     sources_of,
 )
 from dalsegno.services.frames import from_micros
@@ -278,7 +279,7 @@ def _nearest(tenant: int, asked: Asked, form: Form, seen: Mapping[str, object]) 
 
 def _worded_alike(form: Form, seen: Mapping[str, object]) -> Op[list[int]]:
     """Answers whose questions share the most words with a form."""
-    codes = list(query(_searched(form)).partial)[:_SLOTS]
+    codes = list(query(searched(form)).partial)[:_SLOTS]
     if not codes:
         return []
     slots = codes + [codes[0]] * (_SLOTS - len(codes))
@@ -293,15 +294,6 @@ def _held(terms: bytes, wanted: set[bytes]) -> int:
     if terms == ALWAYS:
         return len(wanted)
     return len(wanted & {terms[place : place + 2] for place in range(0, len(terms), 2)})
-
-
-def _searched(form: Form) -> str:
-    """What a question is found by: its form, scripts without blanks written together."""
-    text = ""
-    for token in form.tokens:
-        gap = "" if text and len(token) == 1 and not token.isascii() and not text[-1].isascii() else " "
-        text += gap + token.removeprefix("#")
-    return text.strip()
 
 
 @sound
@@ -372,7 +364,7 @@ def put(scope: Scope, kept: Kept) -> Op[Stored]:
             "stored_at": max(now, 0 if before is None else before.stored_at + 1),
             "expires_at": None if kept.ttl is None else now + kept.ttl,
             "calibration": None if vector is None else kept.standing.calibration, "vector": vector,
-            "terms": signature(_searched(form)), "body": _body(kept, form),
+            "terms": signature(searched(form)), "body": _body(kept, form),
         },
     )  # fmt: skip
     number, answer_id = written[0]

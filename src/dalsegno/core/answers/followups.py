@@ -28,7 +28,11 @@ from dalsegno.errors import Misuse
 __all__ = ["Carried", "carried_of", "completed", "leaning"]
 
 _HAN = re.compile("[\u4e00-\u9fff]")
-_JOINED = re.compile(r"(?:\b(?:and|but|when|if|because|while|after|before|since|than)|[,，;；]) ?$|而且?$|并且?$")
+_JOINED = re.compile(
+    r"(?:\b(?:and|but|when|if|because|while|after|before|since|than)|[,;])"
+    r"(?: (?:and )?(?:how|what|when|where|why|which)\b[a-z ]{0,24}\b(?:did|does|do|is|was|are|were|has|had|will|can))? ?$"
+    "|而且?$|并且?$"
+)
 _SENTENCE = re.compile(r"[?？。.!！]\s*$")
 _OPENING = re.compile(
     r"^(?:and|but|so|then|also|or|plus|what about|how about|那么?|还有|另外|以及|而|然后|再|换成|如果是)[ ,，]*",

@@ -174,7 +174,8 @@ def _value(fact: Fact) -> str | None:
 
 def _capitals(text: str) -> str:
     """Capitals that make another word of one are marked, where not everything is in capitals."""
-    text = re.sub(r"\bUS(?![A-Za-z$])", "USA", text)
+    text = re.sub(r"\bU\. ?S\.(?: ?A\.)?|\bUS(?![A-Za-z$])", "USA", text)
+    text = re.sub(r"\bU\. ?K\.", "UK", text)
     if not any(character.islower() for character in text):
         return text
     return re.sub(

@@ -84,7 +84,9 @@ def _guards(asked: Form, kept: Form) -> Iterator[Guard]:
         yield Guard.NEGATION
     if Counter(asked.periods) != Counter(kept.periods):
         yield Guard.PERIOD
-    values, others = ([_split(number) for number in form.numbers] for form in (asked, kept))
+    values, others = (
+        [_split(number) for number in form.numbers if number not in form.entities] for form in (asked, kept)
+    )
     if Counter(value for value, _ in values) != Counter(value for value, _ in others):
         yield Guard.NUMBER
     elif Counter(unit for _, unit in values) != Counter(unit for _, unit in others) or (
