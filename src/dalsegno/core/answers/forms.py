@@ -50,6 +50,8 @@ _STOPS = str.maketrans(
 _ENDS = re.compile(r"[\s?.!,;:~…]+$|^[\s?.!,;:~…]+")
 _GLUED_BEFORE = re.compile(r"[A-Za-z0-9][.,]?$")
 _GLUED_AFTER = re.compile(r"[.,]?[0-9]")
+_SIGN = re.compile(r"[$¥€£₩₹฿₽]")
+_CURRENCY = re.compile(r"(?i:dollar|euro|pound|yen|yuan|rupee|won|[a-z]{3}$)|[元圆镑]")
 _NOTHING = re.compile(r"(?:[A-Z]{3} )?-?0(?![\d.])")
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _FILLER = re.compile("[多余餘几]|[+-]$")
@@ -175,6 +177,8 @@ def _value(fact: Fact) -> str | None:
         return None  # nothing of anything is 0, and the unit may still matter
     if fact.kind is Kind.NUMBER and text.isascii():
         return text
+    if fact.kind is Kind.AMOUNT and _SIGN.search(text) and _CURRENCY.search(text):
+        return f"{fact.value}~{text[0]}"  # a sign and a word, which need not agree
     if fact.kind is Kind.QUANTITY and re.match(r"\d+\.\d*0\b", text):
         return f"{fact.value}~{text}"
     return fact.value
