@@ -22,13 +22,13 @@ __all__ = [
     "ActionOutcomeUnknown",
     "ActionRejected",
     "ActionResultLost",
+    "AnswerNotFound",
     "ApprovalRequired",
     "BlobNotFound",
     "BudgetSpent",
     "BudgetTooSmall",
     "CheckpointNotFound",
     "Conflict",
-    "ContextTooLarge",
     "DalsegnoError",
     "Damaged",
     "EmbedderChanged",
@@ -146,20 +146,31 @@ class KeyReused(Misuse):
 
 
 class BudgetTooSmall(Misuse):
-    """A request has no room for today's rules and the least of a card.
+    """What must go into a call does not fit into its budget; nothing was sent.
 
     Attributes:
-        budget: tokens that were allowed.
-        minimum: tokens that it takes at the least.
+        budget_tokens: what the call may cost.
+        minimum: what it takes at the least, in tokens.
+        least: what that least consists of, tokens by part.
     """
 
-    def __init__(self, *, budget: int, minimum: int) -> None:
+    def __init__(self, *, budget_tokens: int, minimum: int, least: Mapping[str, int]) -> None:
+        largest = sorted(least.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
+        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
         super().__init__(
-            f"budget_tokens={budget} has no room for the rules and the least of the card, which take {minimum}; allow "
-            f"{minimum} or more, or give shorter rules."
+            f"what must stay takes {minimum:,} tokens and the budget is {budget_tokens:,}: "
+            f"{minimum - budget_tokens:,} too many ({parts}).{alone} Allow {minimum:,} or more, shorten one of "
+            "them, or give it a ladder by which it may give way."
         )
-        self.budget = budget
+        self.budget_tokens = budget_tokens
         self.minimum = minimum
+        self.least = dict(least)
+
+    @property
+    def over_tokens(self) -> int:
+        """By how much the least is too large."""
+        return self.minimum - self.budget_tokens
 
 
 class EmbedderChanged(Misuse):
@@ -170,11 +181,18 @@ class EmbedderChanged(Misuse):
         given: name and dimension of the one that was used now.
     """
 
-    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        *,
+        stored: tuple[str, int],
+        given: tuple[str, int],
+        step: str = "connect with the embedder of the stored vectors, or make them anew with ds.store.reindex()",
+    ) -> None:
+        dims = f" ({given[1]} numbers)" if given[1] else ""
         super().__init__(
             f"the stored vectors are of {stored[0]!r} ({stored[1]} numbers), the embedder of this connection is "
-            f"{given[0]!r} ({given[1]} numbers); nothing was written",
-            step="connect with the embedder of the stored vectors, or make them anew with ds.store.reindex()",
+            f"{given[0]!r}{dims}; nothing was written",
+            step=step,
         )
         self.stored = stored
         self.given = given
@@ -182,29 +200,6 @@ class EmbedderChanged(Misuse):
 
 class TranscriptError(Misuse):
     """A file to import is not a transcript this version can read; nothing was written."""
-
-
-class ContextTooLarge(Misuse):
-    """What must go into a call does not fit into its budget; nothing was sent.
-
-    Attributes:
-        budget_tokens: what the call may cost.
-        over_tokens: by how much the least of it is too large.
-        least: what that least consists of, tokens by section.
-    """
-
-    def __init__(self, *, budget_tokens: int, over_tokens: int, least: Mapping[str, int]) -> None:
-        largest = sorted(least.items(), key=lambda pair: -pair[1])
-        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
-        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
-        super().__init__(
-            f"what must stay takes {budget_tokens + over_tokens:,} tokens and the budget is {budget_tokens:,}: "
-            f"{over_tokens:,} too many ({parts}).{alone} Raise the budget, shorten one of them, or give it a ladder by "
-            "which it may give way."
-        )
-        self.budget_tokens = budget_tokens
-        self.over_tokens = over_tokens
-        self.least = dict(least)
 
 
 # --- reload and retry -----------------------------------------------------------------------------
@@ -340,6 +335,10 @@ class CheckpointNotFound(Missing):
 
 class MemoryNotFound(Missing):
     """There is no such memory here, or it is another user's."""
+
+
+class AnswerNotFound(Missing):
+    """The cache has no answer of this id or to this question, or it is another user's."""
 
 
 class BlobNotFound(Missing):

@@ -61,6 +61,11 @@ def erase(
             if found.memories:
                 whole += f" and {counted(found.memories, 'memory', 'memories')}"
             sizes = f"{sum(sum(each.rows.values()) for each in found.threads):,} rows, {size(found.size_bytes)}"
+            sizes += "".join(
+                f", {counted(number, what)}"
+                for number, what in ((found.memories, "memory"), (found.answers, "cached answer"))
+                if number
+            )
             what = f"thread {thread!r}" if thread is not None else f"{whole} of user {frame.user!r}"
             agree(frame, f"Erase {what} with {sizes}, and what the audit says of it? Nobody can undo this.", yes=yes)
             found = _done(frame, ds, thread, dry_run=False, force=force, rewrite=rewrite is not False)
@@ -91,7 +96,7 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
     if not found.found:
         frame.out.note(
             f"nothing of user {frame.user!r} was found in tenant {frame.tenant or 'default'!r}: no thread, deleted or "
-            "not, and no memory; nothing was changed. Check the name if that surprises you"
+            "not, no memory and no cached answer; nothing was changed. Check the name if that surprises you"
         )
         return
     table = frame.out.table("thread", "rows#", "bytes#", "not settled")
@@ -104,7 +109,8 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
     by_table = Counter[str]()
     for each in found.threads:
         by_table.update(each.rows)
-    by_table.update({"ds_memories": found.memories} if found.memories else {})
+    by_table.update({"ds_memories": found.memories, "ds_answers": found.answers})
+    by_table = +by_table
     rows = ", ".join(f"{name} {number:,}" for name, number in sorted(by_table.items()))
     if found.dry_run:
         frame.out.note(f"would erase: {rows or 'nothing'}; nothing was changed")

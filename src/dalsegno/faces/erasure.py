@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from dalsegno.contracts import Store
+from dalsegno.contracts import Op, Store
 from dalsegno.errors import Misuse, ThreadNotFound
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
-from dalsegno.services import erasing
+from dalsegno.services import answers, erasing
 from dalsegno.services.erasing import Erased
 from dalsegno.services.ids import thread_name
-from dalsegno.services.remembering import count_of_user, forget_user
+from dalsegno.services.remembering import forget_user, memories_of
 from dalsegno.services.shares import forget_member
 from dalsegno.services.threads_row import Scope
 
@@ -40,13 +40,15 @@ class ErasureReport:
         threads: each thread with its rows and bytes.
         dry_run: whether nothing was changed.
         rewritten: whether the database was rewritten, so that its files hold none of it any more.
-        memories: facts and items of a user that went besides what rested on the threads.
+        memories: facts and items of a user that go besides what rests on the threads.
+        answers: answers of a user in the cache, and those derived from them.
     """
 
     threads: tuple[Erased, ...]
     dry_run: bool
     rewritten: bool
     memories: int = 0
+    answers: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -56,7 +58,7 @@ class ErasureReport:
     @property
     def found(self) -> bool:
         """Whether there was anything to erase. A user of whom nothing is known is no error: erasing may be repeated."""
-        return bool(self.threads) or self.memories > 0
+        return bool(self.threads) or self.memories > 0 or self.answers > 0
 
 
 class Erasure(Face):
@@ -104,7 +106,7 @@ class Erasure(Face):
         closed_for: timedelta = _CLOSED,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Erase every thread that a user owns, deleted ones included, all his long-term memory, and his shares.
+        """Erase every thread that a user owns, deleted ones included, with his long-term memory, answers and shares.
 
         What he said and did in threads of others is part of those threads.
 
@@ -126,13 +128,12 @@ class Erasure(Face):
         if not dry_run:
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
-        known = count_of_user if dry_run else forget_user
-        memories = self._run(lambda scope: known(scope, owner), write=not dry_run)
+        memories, cached = self._run(lambda scope: _of_user(scope, owner, dry_run=dry_run), write=not dry_run)
         shares = 0 if dry_run else self._run(lambda scope: forget_member(scope, owner), write=True)
         report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
-        if (memories or shares) and rewrite and not names and not dry_run:
+        if (memories or cached or shares) and rewrite and not names and not dry_run:
             self._store.rewrite()
-        return replace(report, memories=memories)
+        return replace(report, memories=memories, answers=cached)
 
     def rewrite(self) -> bool:
         """Finish erasures whose bytes may still be in the database's files; returns whether there were any.
@@ -231,3 +232,10 @@ class Erasure(Face):
             raise
         self._saver.forget(name)
         return found
+
+
+def _of_user(scope: Scope, owner: str, *, dry_run: bool) -> Op[tuple[int, int]]:
+    """What a user has besides threads: memories and cached answers, counted, and deleted unless it is a dry run."""
+    if dry_run:
+        return (yield from memories_of(scope, owner)), len((yield from answers.said_by(scope, owner)))
+    return (yield from forget_user(scope, owner)), (yield from answers.forget_user(scope, owner))

@@ -10,9 +10,10 @@ from langchain_core.tools import BaseTool
 
 from dalsegno.contracts import CardExtractor, Op, Store
 from dalsegno.core.card.entries import Card
-from dalsegno.core.card.packing import Request, pack
+from dalsegno.core.card.packing import Manifest, pack
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.quoting import event_number
+from dalsegno.core.request import Request
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse, ThreadNotFound
 from dalsegno.faces.arguments import a_count, a_text
@@ -74,7 +75,7 @@ class Handover(Face):
         rules: Sequence[str] = (),
         *,
         count: Count = estimate,
-    ) -> Request:
+    ) -> Request[Manifest]:
         """The first request of a reopened conversation: rules, card, newest messages, everything after the card.
 
         Args:
@@ -104,7 +105,7 @@ class Handover(Face):
         rules: Sequence[str] = (),
         *,
         count: Count = estimate,
-    ) -> Request:
+    ) -> Request[Manifest]:
         """Async face of `pack`."""
         given = _rules(rules)
         _check(budget_tokens, count)
@@ -354,7 +355,7 @@ def _instructed(before: str, card: Card, budget_tokens: int, count: Count) -> st
     return "\n\n".join(filter(None, (before, shown_card(card, budget_tokens, count))))
 
 
-def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request:
+def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request[Manifest]:
     return in_messages(
         pack(
             found.card,

@@ -54,7 +54,6 @@ __all__ = [
     "Claim",
     "Question",
     "Spoken",
-    "count_of_user",
     "everything",
     "forget",
     "forget_thread",
@@ -62,6 +61,7 @@ __all__ = [
     "forget_what_was_said",
     "get",
     "history",
+    "memories_of",
     "recall",
     "remember",
     "role_of",
@@ -488,9 +488,8 @@ def forget_user(scope: Scope, user: str) -> Op[int]:
     return (yield from drop(scope.tenant, [number for (number,) in rows]))
 
 
-def count_of_user(scope: Scope, user: str) -> Op[int]:
-    """How much long-term memory holds for a user."""
-    _same_user(scope, user)
+def memories_of(scope: Scope, user: str) -> Op[int]:
+    """How many facts and items long-term memory holds for a user."""
     return len((yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})))
 
 

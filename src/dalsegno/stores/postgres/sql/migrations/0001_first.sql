@@ -488,6 +488,87 @@ CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
 ALTER TABLE ds_shares ALTER COLUMN member SET STATISTICS 0, ALTER COLUMN role SET STATISTICS 0,
   ALTER COLUMN granted_by SET STATISTICS 0;
 
+CREATE TABLE ds_answers (
+  answer      bigint  GENERATED ALWAYS AS IDENTITY,
+  stored_at   bigint  NOT NULL,
+  expires_at  bigint,
+  tenant      integer NOT NULL,
+  calibration integer,
+  owner       text COLLATE "C" NOT NULL,
+  scope       text COLLATE "C" NOT NULL,
+  key         bytea   NOT NULL,
+  id          text COLLATE "C" NOT NULL,
+  author      text COLLATE "C",
+  said_in     text COLLATE "C",
+  vector      real[],
+  terms       bytea   NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, answer),
+  UNIQUE (tenant, owner, scope, key)
+);
+
+CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
+CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, said_in) WHERE said_in IS NOT NULL;
+CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
+
+CREATE TABLE ds_answer_sources (
+  answer  bigint  NOT NULL,
+  tenant  integer NOT NULL,
+  source  text COLLATE "C" NOT NULL,
+  version text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, answer, source)
+);
+
+CREATE INDEX ds_answer_sources_version ON ds_answer_sources (tenant, source, version);
+
+CREATE TABLE ds_answer_uses (
+  answer     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  use        integer NOT NULL,
+  band       text    NOT NULL,
+  key        bytea   NOT NULL,
+  asked      text    NOT NULL,
+  owner      text COLLATE "C",
+  said_in    text COLLATE "C",
+  coordinate text,
+  PRIMARY KEY (tenant, answer, use)
+);
+
+CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, said_in) WHERE said_in IS NOT NULL;
+
+CREATE TABLE ds_answer_parents (
+  parent bigint  NOT NULL,
+  answer bigint  NOT NULL,
+  tenant integer NOT NULL,
+  PRIMARY KEY (tenant, parent, answer)
+);
+
+CREATE INDEX ds_answer_parents_child ON ds_answer_parents (tenant, answer);
+
+CREATE TABLE ds_calibrations (
+  at          bigint  NOT NULL,
+  hit         double precision NOT NULL,
+  reference   double precision NOT NULL,
+  tenant      integer NOT NULL,
+  calibration integer NOT NULL,
+  dims        integer NOT NULL,
+  embedder    text    NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, calibration)
+);
+
+ALTER TABLE ds_answers ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN scope SET STATISTICS 0,
+  ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN author SET STATISTICS 0,
+  ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN vector SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0,
+  ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_answer_sources ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN version SET STATISTICS 0;
+ALTER TABLE ds_answer_uses ALTER COLUMN band SET STATISTICS 0, ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN asked SET STATISTICS 0,
+  ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN coordinate SET STATISTICS 0;
+ALTER TABLE ds_calibrations ALTER COLUMN embedder SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+
 -- A wall of the database's own between tenants, for roles that do not own the tables; see docs/permissions.md.
 CREATE FUNCTION ds_tenant() RETURNS integer
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -552,3 +633,13 @@ ALTER TABLE ds_shares ENABLE ROW LEVEL SECURITY;
 CREATE POLICY ds_wall ON ds_shares USING (tenant = ds_tenant());
 ALTER TABLE ds_histories ENABLE ROW LEVEL SECURITY;
 CREATE POLICY ds_wall ON ds_histories USING (tenant = ds_tenant());
+ALTER TABLE ds_answers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answers USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_sources ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_sources USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_uses ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_uses USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_parents ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_parents USING (tenant = ds_tenant());
+ALTER TABLE ds_calibrations ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_calibrations USING (tenant = ds_tenant());
