@@ -78,7 +78,7 @@ def _long(documents: list[Path], target: Path) -> Path:
 
 
 def _taken(document: Path, index: Path) -> Taken:
-    told = subprocess.run(
+    told = subprocess.run(  # noqa: S603 - this interpreter, a program written above
         [sys.executable, "-c", _CHILD, str(document), str(index)], check=True, capture_output=True, text=True
     )
     pages, passages, tables, seconds, memory, problem = json.loads(told.stdout)
