@@ -98,10 +98,10 @@ def _filled(lines: Iterable[str], most: int, head: tuple[str, ...]) -> Iterator[
     gathered: list[str] = []
     used = start = sum(map(weight, head))
     for line in lines:
-        if gathered and used + weight(line) > most:
+        if gathered and used + weight(line) + 1 > most:
             yield "\n".join((*head, *gathered))
             gathered, used = [], start
         gathered.append(line)
-        used += weight(line)
+        used += weight(line) + 1
     if gathered:
         yield "\n".join((*head, *gathered))

@@ -34,7 +34,7 @@ earnings per share: earnings per share; eps; per diluted share; 每股收益; �
 dividend: dividend; dividends; distribution to shareholders; 股利; 分红; 派息; 股息;
   利润分配
 buyback: share repurchase; share repurchases; stock repurchase; stock
-  repurchases; repurchased; repurchase; buyback; buybacks; buy-back; 回购
+  repurchases; repurchased; repurchase; repurchases; buyback; buybacks; buy-back; 回购
 research: research and development; r&d; 研发; 研发费用; 研究开发; 研发投入
 selling and administration: selling, general and administrative; sg&a; 销售费用;
   管理费用; 期间费用

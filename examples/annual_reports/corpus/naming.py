@@ -168,8 +168,8 @@ def _names(line: str) -> Iterator[str]:
         name = found[1].strip(" ,")
         while (shorter := _LEAD.sub("", name)) != name:
             name = shorter
-        words = [word for word in name.split() if word.lower() not in ("of", "and", "&")]
-        if len(words) > 1 and all(_CAPITAL.match(word) for word in words) and not _NOT_ISSUER.search(name):
+        words = [word for word in _ENGLISH_FORM.sub("", name).split() if word.lower() not in ("of", "and", "&")]
+        if words and all(_CAPITAL.match(word) for word in words) and not _NOT_ISSUER.search(name):
             yield name
     for found in _CHINESE.finditer(line):
         name = found[1].strip("（）()")

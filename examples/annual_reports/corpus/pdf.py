@@ -22,6 +22,8 @@ _PASSWORD_ERROR = 4
 _JUMP = 0.8
 _WORD_CHARS = 200
 _MAX_PAGES = 5000
+_FLAT = 0.05
+_DASHES = frozenset(map(ord, "-‐‑‒–—―−_"))
 _BEYOND = 0x110000
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -82,6 +84,7 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     refs = [ctypes.byref(each) for each in (left, right, bottom, top)]
     handle, unicode_of, box_of = text.raw, raw.FPDFText_GetUnicode, raw.FPDFText_GetCharBox
+    loose, loose_of = raw.FS_RECTF(), raw.FPDFText_GetLooseCharBox
     run: list[str] = []
     box = (0.0, 0.0, 0.0, 0.0)
     for at in range(text.count_chars()):
@@ -95,6 +98,8 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
         if not box_of(handle, at, *refs):
             continue
         here = (left.value, bottom.value, right.value, top.value)
+        if top.value - bottom.value < _FLAT and loose_of(handle, at, ctypes.byref(loose)) and code not in _DASHES:
+            here = (loose.left, loose.bottom, loose.right, loose.top)  # a font that is not here: its glyphs have no ink
         if run and (_apart(box, here) or len(run) >= _WORD_CHARS):
             yield Word("".join(run), *box)
             run = []

@@ -26,9 +26,9 @@ _SHORT_WORD = 3
 _ASKING = frozenset(
     re.findall(
         r"\w+",
-        """a an and any are as at be been by did do does for from give had has have how if in is it its many me much of
-        on or our please s show tell that the their there these this to us was were what when where which who why will with
-        you your""",
+        """a an and any are as at be been by did do does for from give had has have how if in is it its many me much
+        of on or our please s show tell that the their there these this to us was were what when where which who why
+        will with you your""",
     )
 )
 _ASKING_ZH = re.compile(
