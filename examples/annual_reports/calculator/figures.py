@@ -41,7 +41,7 @@ _CELL = re.compile(
     re.IGNORECASE,
 )
 _IN_TEXT = re.compile(
-    rf"(?<![\w.,])(?P<open>\()?(?P<sign>[-−])?{_CURRENCY}\s?(?P<open2>\()?(?P<number>{_NUMBER})(?![\d])(?P<close>\))?\s?(?P<unit>[%％])?"
+    rf"(?<![A-Za-z0-9_.,])(?P<open>\()?(?P<sign>[-−])?{_CURRENCY}\s?(?P<open2>\()?(?P<number>{_NUMBER})(?![\d])(?P<close>\))?(?:\s?(?P<unit>[%％]))?"
     rf"(?:\s?(?P<scale>{_SCALE})(?![a-z]))?",
     re.IGNORECASE,
 )

@@ -177,7 +177,9 @@ def test_killed_in_the_middle_of_a_document_the_index_is_as_it_was(tmp_path) -> 
         ingesting.ingest(Path(sys.argv[1]), Path(sys.argv[2]))
     """
     died = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), file, tmp_path / "i"], check=False, cwd=Path(__file__).parents[4]
+        [sys.executable, "-c", textwrap.dedent(program), file, tmp_path / "i"],
+        check=False,
+        cwd=Path(__file__).parents[4],
     )
     assert died.returncode == 9
     assert content(tmp_path / "i") == before

@@ -54,7 +54,9 @@ def test_no_figures(text) -> None:
 
 
 def test_a_line_that_fills_its_column_goes_on() -> None:
-    assert paragraphs(["本公司向神华集团支付的代理费分别为一亿元和二亿元，占同期营", "业成本的比例很低。", "下一段"]) == [
+    assert paragraphs(
+        ["本公司向神华集团支付的代理费分别为一亿元和二亿元，占同期营", "业成本的比例很低。", "下一段"]
+    ) == [
         "本公司向神华集团支付的代理费分别为一亿元和二亿元，占同期营业成本的比例很低。",
         "下一段",
     ]
@@ -112,13 +114,21 @@ def test_rows_of_plain_text_are_a_table(tmp_path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("Sales\n | 2024 | 2023\nCopper | 12 | 10\nZinc\t3\t\nAnd so it ends.")
     (page,) = read_tagged(file)
-    assert page.blocks[0] == Block(kind="table", lines=("Sales", " | 2024 | 2023", "Copper | 12 | 10", "Zinc | 3 |"), head=1)
+    assert page.blocks[0] == Block(
+        kind="table", lines=("Sales", " | 2024 | 2023", "Copper | 12 | 10", "Zinc | 3 |"), head=1
+    )
 
 
 def test_rows_are_read_and_never_run(tmp_path) -> None:
     file = tmp_path / "a.jsonl"
     hostile = "['a', __import__('os').system('touch run')]"
-    file.write_text('{"page": 1, "type": "excel", "inside": "' + hostile + '"}\n{"page": 1, "type": "excel", "inside": "' + "[" * 5000 + '"}')
+    file.write_text(
+        '{"page": 1, "type": "excel", "inside": "'
+        + hostile
+        + '"}\n{"page": 1, "type": "excel", "inside": "'
+        + "[" * 5000
+        + '"}'
+    )
     (page,) = read_tagged(file)
     assert page.blocks[0].lines[0] == hostile
     assert not (tmp_path / "run").exists()
@@ -144,7 +154,12 @@ def identity(*lines: str, source: str = "report.pdf"):
     ("lines", "source", "company", "year"),
     [
         (("Fourth Quarter Fiscal 2022 Results", "Cedar, Inc. (NASDAQ: CDR)"), "CEDAR_2023Q4.pdf", "Cedar", 2022),
-        (("ELM CORPORATION", "(Exact name of registrant as specified in its charter)", "Big Bank Inc."), "x.pdf", "ELM", None),
+        (
+            ("ELM CORPORATION", "(Exact name of registrant as specified in its charter)", "Big Bank Inc."),
+            "x.pdf",
+            "ELM",
+            None,
+        ),
         (("For the fiscal year ended December 31, 2021", "OAK & SONS CO., INC."), "x.pdf", "Oak & Sons", 2021),
         (("江河矿业股份有限公司", "二〇二三年年度报告"), "x.pdf", "江河矿业", 2023),
         (("中信证券股份有限公司", "江河矿业股份有限公司招股说明书"), "x.txt", "江河矿业", None),

@@ -173,7 +173,13 @@ def test_what_a_question_wants() -> None:
 
 
 def test_a_passage_with_the_words_close_together_ranks_first() -> None:
-    far = "gross " + "filler words about nothing at all " * 12 + "margin " + "more filler again and again " * 12 + "copper"
+    far = (
+        "gross "
+        + "filler words about nothing at all " * 12
+        + "margin "
+        + "more filler again and again " * 12
+        + "copper"
+    )
     near = "some text " * 60 + "the gross margin of copper" + " other text" * 60
 
     def passage(text: str) -> Passage:
