@@ -73,12 +73,13 @@ class AgentCalculator:
         """
         desk = _Desk(question, material)
         shown = "\n\n".join(f"<material>\n{text}\n</material>" for text in material)
+        bounded: Any = {**(config or {}), "recursion_limit": 2 * self._rounds + 2}
         told = self.loop(desk.compute).invoke(
             {
                 "messages": [SystemMessage(INSTRUCTIONS), HumanMessage(f"{shown}\n\nQuestion: {question}")],
                 "rounds": 0,
             },
-            config,
+            bounded,
         )
         return desk.worked(told["messages"][-1], told["rounds"] >= self._rounds)
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -162,7 +163,7 @@ class Index:
                 return []
             query = self._without_name(number, query)
         asked_for = self._embeddings.embed_query(query) if vector > 0 else []
-        with self._lock:
+        with self._snapshot():
             allowed = self._documents(number, years)
             words = by_words(self._connection, number, query, allowed)[: max(lexical, 0)]
             near = by_vector(self._matrix(number), asked_for, allowed)[: max(vector, 0)]
@@ -174,7 +175,7 @@ class Index:
 
     def by_words(self, company: str, query: str, *, keep: int = 8) -> list[Found]:
         """Plain BM25 without vectors and reranker, which `search` is measured against."""
-        with self._lock:
+        with self._snapshot():
             number = self._company(company)
             if number is None:
                 return []
@@ -185,6 +186,16 @@ class Index:
             ]
 
     # --- rows
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """One state of the file for several statements, and one thread at a time."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
 
     def _company(self, name: str) -> int | None:
         for (number,) in self._rows("SELECT id FROM companies WHERE name = ? OR key = ?", (name, company_key(name))):

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 
 from examples.annual_reports.calculator import AgentCalculator, RuleCalculator, Worked
 from examples.annual_reports.calculator.rules import operation_of
@@ -161,7 +162,7 @@ class Scripted(BaseChatModel):
     """Says one thing after the other, and keeps what it was shown."""
 
     script: list[Any]
-    seen: list[Any] = []
+    seen: list[Any] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:

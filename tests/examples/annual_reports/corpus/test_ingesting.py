@@ -55,20 +55,22 @@ def test_a_callers_word_goes_before_the_documents(reports, tmp_path) -> None:
 
 def test_a_table_is_one_passage_with_its_title_units_heads_and_columns(index_path) -> None:
     found = [each for each in passages(index_path, "ALDER_2024_ANNUAL.pdf") if each[1] == "table"]
-    assert found == [
-        (
-            3,
-            "table",
-            "Consolidated income statement\n(in millions of dollars)\n | 2024 | 2023\nRevenue | 5,560.5 | 5,381.0\n"
-            "Cost of sales | (3,120.0) | (2,998.4)\nExceptional items | — | (41.5)\nGrant received |  | 12.0\n"
-            "Profit for the year | 1,204.7 | 1,101.2",
-        )
-    ]
-    chinese = [text for _, kind, text in passages(index_path, "江河矿业2023.pdf") if kind == "table"]
-    assert chinese == [
-        "主要会计数据\n单位：万元\n项目 | 2023年 | 2022年\n营业收入 | 8,120.40 | 7,455.10\n研发费用 | 312.00 | 288.60\n"
-        "归属于母公司股东的净利润 | 640.25 | 598.70"
-    ]
+    english = """Consolidated income statement
+(in millions of dollars)
+ | 2024 | 2023
+Revenue | 5,560.5 | 5,381.0
+Cost of sales | (3,120.0) | (2,998.4)
+Exceptional items | — | (41.5)
+Grant received |  | 12.0
+Profit for the year | 1,204.7 | 1,101.2"""
+    assert found == [(3, "table", english)]
+    chinese = """主要会计数据
+单位：万元
+项目 | 2023年 | 2022年
+营业收入 | 8,120.40 | 7,455.10
+研发费用 | 312.00 | 288.60
+归属于母公司股东的净利润 | 640.25 | 598.70"""
+    assert [text for _, kind, text in passages(index_path, "江河矿业2023.pdf") if kind == "table"] == [chinese]
     assert passages(index_path, "more/birch.jsonl")[-1] == (
         7,
         "table",
@@ -114,6 +116,33 @@ def test_a_changed_file_takes_the_place_of_the_old_one_while_readers_go_on(tmp_p
         with pytest.raises(KeyError):
             index.passage(old.id)
         assert all("5,560.5" not in each.passage.text for each in index.search("Alder Mining", "revenue", keep=50))
+
+
+def test_a_reader_sees_what_came_after_it_was_opened_and_writes_nothing(tmp_path) -> None:
+    ingest(made.english(tmp_path / "a.pdf"), tmp_path / "i")
+    with Index.open(tmp_path / "i") as index:
+        assert index.search("Alder Mining", "lithium brine", lexical=0)[0].passage.source == "a.pdf"
+        (tmp_path / "b.txt").write_text("Brine is pumped from the lithium lake.")
+        ingest(tmp_path / "b.txt", tmp_path / "i", company="Alder Mining")
+        assert index.search("Alder Mining", "lithium brine", lexical=0)[0].passage.source == "b.txt"
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            index._connection.execute("DELETE FROM passages")
+
+
+def test_a_search_reads_one_state_of_the_file(tmp_path, monkeypatch) -> None:
+    ingest(made.english(tmp_path / "a.pdf"), tmp_path / "i")
+    with Index.open(tmp_path / "i") as index:
+        documents = index._documents
+
+        def slow(*arguments):
+            allowed = documents(*arguments)
+            ingest(made.english(tmp_path / "a.pdf", revenue="7,777.7"), tmp_path / "i")
+            return allowed
+
+        monkeypatch.setattr(index, "_documents", slow)
+        assert "5,560.5" in index.search("Alder Mining", "revenue 2024")[0].passage.text
+        monkeypatch.undo()
+        assert "7,777.7" in index.search("Alder Mining", "revenue 2024")[0].passage.text
 
 
 def test_a_document_that_changes_its_company_leaves_none_behind(tmp_path) -> None:

@@ -67,7 +67,7 @@ def test_retrieval_counts_the_rank_of_the_right_page(data) -> None:
     questions = list(questions_of(data))
     assert [(each.set, sorted(each.pages)) for each in questions[:2]] == [("financebench", [3]), ("financebench", [41])]
     bench, tatqa = measure_retrieval(data)
-    assert [side.name for side in bench.sides][0] == "plain BM25"
+    assert bench.sides[0].name == "plain BM25"
     assert bench.sides[-1].ranks == (1, None)
     assert bench.companies_recognised == 2
     assert len(tatqa.questions) == 6
@@ -108,6 +108,7 @@ def pages_of(document: Path) -> int:
         return len(opened)
 
 
+@pytest.mark.slow
 def test_ingestion_is_measured_in_a_process_of_its_own(data) -> None:
     (taken,) = ingestion.measure_ingestion(data, pages=0)
     assert (taken.pages, taken.passages, taken.tables) == (4, 5, 1)
