@@ -82,7 +82,7 @@ def _arithmetic(asked: argparse.Namespace) -> None:
 
 
 def _ingestion(asked: argparse.Namespace) -> None:
-    print("| document | pages | passages | tables | seconds | ms a page | memory | index |")
+    print("| document | pages | passages | tables | CPU seconds | ms a page | memory | index |")
     print("|---|---|---|---|---|---|---|---|")
     for of in measure_ingestion(asked.data):
         cells = (

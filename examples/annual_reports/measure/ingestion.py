@@ -1,4 +1,4 @@
-"""What ingestion costs: seconds and memory, a document at a time, each in a process of its own.
+"""What ingestion costs: a processor's seconds and memory, a document at a time, each in a process of its own.
 
 Rules of this module:
 
@@ -29,16 +29,16 @@ def peak():
     if status.exists():
         return int(status.read_text().split("VmHWM:")[1].split()[0])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-held, began = peak(), time.perf_counter()
+held, began = peak(), time.process_time()
 told = ingest(Path(sys.argv[1]), Path(sys.argv[2])).documents[0]
-seconds = time.perf_counter() - began
+seconds = time.process_time() - began
 print(json.dumps([told.pages, told.passages, told.tables, seconds, peak() - held, told.problem]))
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What one document cost; memory in kilobytes above the start, the index file in bytes."""
+    """What one document cost; a processor's seconds, memory in kilobytes above the start, the index file in bytes."""
 
     source: str
     pages: int
