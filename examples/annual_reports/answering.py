@@ -16,9 +16,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from examples.annual_reports.words import is_chinese, unstated
+from examples.annual_reports.words import is_chinese, unstated, years_of
 
-__all__ = ["MOST_POINTS", "cited", "chart_of", "fallback", "read", "renumbered", "shown", "warning", "whole"]
+__all__ = ["MOST_POINTS", "cited", "chart_of", "drawn", "fallback", "read", "renumbered", "shown", "warning", "whole"]
 
 _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]")
 _CHART = re.compile(r"```chart\s*\n(?P<body>.*?)\n?```", re.DOTALL)
@@ -70,11 +70,12 @@ def chart_of(text: str, material: Sequence[str]) -> tuple[str, dict[str, Any] | 
         chart = _chart(json.loads(found["body"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         return plain, None
-    values = " ".join(f"{point['value']:.10g}" if abs(point["value"]) < 1e9 else f"{point['value']:.0f}" for point in chart["points"])  # noqa: PLR2004
-    years = " ".join(text for text in material)
-    if unstated(values, [years]):
-        return plain, None
-    return plain, chart
+    values = [f"{point['value']:.6f}".rstrip("0").rstrip(".") for point in chart["points"]]
+    return plain, None if any(_is_new(value, material) for value in values) else chart
+
+
+def _is_new(value: str, material: Sequence[str]) -> bool:
+    return value not in {str(year) for text in material for year in years_of(text)} and bool(unstated(value, material))
 
 
 def _chart(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,3 +167,14 @@ def shown(outcome: Mapping[str, Any]) -> str:
     if outcome["warning"]:
         parts.append(f"⚠ {outcome['warning']}")
     return "\n\n".join(parts)
+
+
+def drawn(chart: Mapping[str, Any]) -> str:
+    """A chart for a terminal: a bar for each point."""
+    most = max((abs(point["value"]) for point in chart["points"]), default=0.0) or 1.0
+    wide = max(len(point["label"]) for point in chart["points"])
+    rows = [
+        f"{point['label']:>{wide}} {'█' * max(1, round(30 * abs(point['value']) / most))} {point['value']:,g}"
+        for point in chart["points"]
+    ]
+    return "\n".join([f"{chart['title']} ({chart['unit']})" if chart["unit"] else str(chart["title"]), *rows])

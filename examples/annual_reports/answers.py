@@ -49,3 +49,12 @@ class NoAnswers:
     def store(self, *given: Any) -> str:  # noqa: ARG002 - the shape of a cache
         """Nothing is kept."""
         return "no answers are kept"
+
+
+class DalsegnoAnswers:
+    """Kept by `ds.cache`."""
+
+    @classmethod
+    def of(cls, ds: Any, corpus: Any) -> Answers:
+        """The cache of a database."""
+        return NoAnswers()

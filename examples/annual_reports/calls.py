@@ -52,7 +52,7 @@ def _documents(sight: Any) -> list[Section]:
 
 
 def _candidates(sight: Any) -> list[Section]:
-    return [_section(each, excerpt=each.text) for each in sight.state.candidates]
+    return [_section(each, excerpt=each.text if each.whole else "") for each in sight.state.candidates]
 
 
 def _section(document: Candidate, excerpt: str = "") -> Section:
@@ -69,6 +69,10 @@ def _section(document: Candidate, excerpt: str = "") -> Section:
 
 def _sources(sight: Any) -> Section:
     return Section(name="sources", text="\n".join(sight.state.sources), trust="own", source="corpus")
+
+
+def _company(sight: Any) -> Section:
+    return Section(name="company", text=sight.state.company, trust="own", source=sight.state.company)
 
 
 def _lines(value: Sequence[str]) -> str:
@@ -99,7 +103,7 @@ PARTS: Mapping[str, Any] = {
     "sources": from_function("sources", _sources),
     "failed claims": from_state("failed_claims", "failed claims", trust="third_party", render=_lines),
     "tried": from_state("tried", "searches that were tried", trust="own", render=_lines),
-    "company": from_state("company", "company", trust="own"),
+    "company": from_function("company", _company),
     "query": from_state("query", "query", trust="user", place="tail"),
     "question": from_state("question", "question", trust="user", place="tail"),
 }

@@ -56,6 +56,7 @@ _FINANCE = re.compile(
     r"资源量|风险|展望|业绩|年报|注册|股东|客户|供应商",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(r"\b(how much|how many|what) (was|is|were|are|about) (it|that|this|they|those)\b|(它|那|这个?)是?多少", re.IGNORECASE)
 _ALSO: Mapping[str, str] = {
     "dividend": "dividends per share declared determined final interim",
     "revenue": "total revenue sales turnover",
@@ -100,18 +101,21 @@ class Rules:
     def decide(self, given: Deciding, request: Any) -> Decided:  # noqa: ARG002 - as every rule here
         """By words of finance and news, and whether a company is named."""
         plain = bare(given.question)
-        named, financial, news = self._company_of(given.question), _FINANCE.search(plain), asks_for_news(plain)
+        named, financial, news = self._company_of(given.question), bool(_FINANCE.search(plain)), asks_for_news(plain)
+        about, vague = bool(self._company_of(plain)), bool(_VAGUE.search(plain)) and not financial
         return Decided(
-            is_out_of_scope=not (financial or news or self._company_of(plain)),
-            needs_retrieval=bool(financial) or (bool(named) and not news),
+            is_out_of_scope=not (financial or news or about or vague),
+            needs_retrieval=financial or vague or (about and not news),
             needs_news=news,
-            needs_clarification=bool(financial or news) and not named,
+            needs_clarification=vague or (bool(financial or news) and not named),
         )
 
     def rewrite(self, given: Rewriting, request: Any) -> Rewritten:  # noqa: ARG002
         """The question's own words; on a retry with those of the claims that failed, and other names of the metric."""
-        own = set(terms(given.company))
-        asked = [word for word in terms(bare(given.question)) if word not in own and not word.isdigit()]
+        own = {word for name in (given.company, *self._company_of(given.question)) for word in terms(name)}
+        asked = [
+            word for word in terms(bare(given.question)) if word not in own and not _is_year(word) and not asking(word)
+        ]
         words = [*asked, *(str(year) for year in years_of(given.question))]
         if given.tried:
             also = [more for word in asked for key, more in _ALSO.items() if key in word or word in key]
@@ -224,7 +228,7 @@ def _lines(document: Candidate, years: Sequence[int], *, wide: bool) -> list[_Li
 
 def _worth(wanted: Sequence[str], label: str, text: str, kind: str) -> float:
     shared = _shared(wanted, text)
-    return shared + (0.5 if shared and kind == "table" else 0.0) - 0.05 * len(terms(label)) / max(1, len(wanted))
+    return shared + (0.5 if shared and kind == "table" else 0.0) - min(0.4, 0.02 * len(terms(label)))
 
 
 def _shared(wanted: Sequence[str], text: str) -> int:

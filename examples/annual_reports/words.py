@@ -82,7 +82,7 @@ def asking(word: str) -> bool:
 
 def terms(text: str) -> list[str]:
     """The words of a text that say what it is about; Chinese as pairs of characters."""
-    words = [word for word in re.findall(r"[a-z0-9][a-z0-9&'-]*", text.casefold()) if word not in _STOP]
+    words = [word for word in re.findall(r"[a-z0-9][a-z0-9&-]*", re.sub(r"[’']s?\b", " ", text.casefold())) if word not in _STOP]
     runs = re.findall(r"[\u3400-\u9fff]+", text)
     pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
     return list(dict.fromkeys([*(_stem(word) for word in words), *pairs]))
