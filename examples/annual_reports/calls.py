@@ -17,9 +17,9 @@ from langchain_core.runnables import RunnableConfig
 
 from dalsegno import Dalsegno, Section, call, from_function, from_state
 from examples.annual_reports import prompts
+from examples.annual_reports.calculator.agent import INSTRUCTIONS
 from examples.annual_reports.jobs import (
     Answering,
-    Calculated,
     Calculating,
     Candidate,
     Checked,
@@ -79,6 +79,10 @@ def _lines(value: Sequence[str]) -> str:
     return "\n".join(f"- {each}" for each in value)
 
 
+def _record(sight: Any) -> Section:
+    return Section(name="tool record", messages=list(sight.state.record), trust="own", place="tail")
+
+
 def _cite(sight: Any) -> Section:
     return Section(name="rules: sources", text=prompts.CITE if sight.state.sources else "", trust="rules")
 
@@ -106,6 +110,7 @@ PARTS: Mapping[str, Any] = {
     "company": from_function("company", _company),
     "query": from_state("query", "query", trust="user", place="tail"),
     "question": from_state("question", "question", trust="user", place="tail"),
+    "tool record": from_function("tool record", _record),
 }
 """Every part that a call of this program may be given, in the order in which they stand."""
 
@@ -121,7 +126,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
     "synthesize": ("company", "documents", "reference", "question"),
     "grade_answer": ("documents", "draft", "question"),
     "aggregate": ("report", "question"),
-    "calculator": ("report", "question"),
+    "calculator": ("report", "question", "tool record"),
     "answer": ("report", "calculation", "news", "sources", "question"),
 }
 """What each call gets; no two the same, for the instructions of those with the same parts differ."""
@@ -140,6 +145,7 @@ _WHY: Mapping[str, str] = {
     "tried": "what was tried is for the search alone",
     "company": "the question names it, or its passages do",
     "query": "words for a search say less than the question",
+    "tool record": "only the calculator has tools",
     "question": "what survives is named by the instructions, not by the newest question",
 }
 _WHY_HERE: Mapping[tuple[str, str], str] = {
@@ -179,7 +185,7 @@ class Calls:
     draft: Made[Drafting, Said]
     check: Made[Checking, Checked]
     figure: Made[Figuring, Figured]
-    calculate: Made[Calculating, Calculated]
+    calculate: Made[Calculating, Any]
     answer: Made[Answering, Said]
 
 
@@ -198,7 +204,7 @@ def calls_of(ds: Dalsegno, mind: Mind) -> Calls:
     calls.draft = declared("synthesize", mind.draft, prompts.DRAFT, _PAGES)
     calls.check = declared("grade_answer", mind.check, prompts.CHECK, _PAGES)
     calls.figure = declared("aggregate", mind.figure, prompts.FIGURE, _LARGE)
-    calls.calculate = declared("calculator", mind.calculate, prompts.CALCULATE, _LARGE)
+    calls.calculate = declared("calculator", mind.calculate, INSTRUCTIONS, _LARGE)
     more = (from_function("rules: sources", _cite), from_function("rules: chart", _chart))
     calls.answer = declared("answer", mind.answer, prompts.ANSWER, _LARGE, *more)
     return calls

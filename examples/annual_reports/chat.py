@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from dalsegno.errors import Misuse
+from examples.annual_reports.computing import by_agent
 from examples.annual_reports.jobs import (
     Answering,
     Calculated,
@@ -68,18 +69,15 @@ class ChatMind:
 
     digests = True
 
-    def __init__(
-        self, small: Any, large: Any, calculate: Callable[[Calculating], Calculated], name: str = "model"
-    ) -> None:
-        """Take the clients, and the calculator's agent.
+    def __init__(self, small: Any, large: Any, name: str = "model") -> None:
+        """Take the clients.
 
         Args:
-            small: for judgements.
+            small: for judgements, and for the calculator's rounds.
             large: for texts.
-            calculate: the calculator's agent, which is itself driven by the small client.
             name: which model it is.
         """
-        self._small, self._large, self._calculate, self.name = small, large, calculate, name
+        self._small, self._large, self.name = small, large, name
 
     def digest(self, given: Summarizing, request: Any) -> str:  # noqa: ARG002 - a model sees the request alone
         """A digest of older messages; the library holds each line against them."""
@@ -109,9 +107,13 @@ class ChatMind:
         """Whether arithmetic is needed."""
         return self._judged(Figured, request)
 
-    def calculate(self, given: Calculating, request: Any) -> Calculated:  # noqa: ARG002
-        """The agent's arithmetic."""
-        return self._calculate(given)
+    def calculate(self, given: Calculating, request: Any) -> Any:
+        """One round of the agent: a message, with tool calls as long as there is something to compute."""
+        return self._small.bind_tools(list(given.tools)).invoke(list(request.messages))
+
+    def compute(self, given: Calculating, think: Callable[[Calculating], Any]) -> Calculated:
+        """The agent's loop."""
+        return by_agent(given, think)
 
     def answer(self, given: Answering, request: Any) -> Said:  # noqa: ARG002
         """The answer."""

@@ -32,7 +32,7 @@ from langgraph.types import interrupt
 import dalsegno
 from dalsegno import CompactionPolicy, Dalsegno, compaction_node
 from examples.annual_reports import answering
-from examples.annual_reports.answers import Answers, NoAnswers
+from examples.annual_reports.answers import Answers, Draft, NoAnswers
 from examples.annual_reports.calls import Calls, calls_of
 from examples.annual_reports.jobs import Answering, Calculating, Deciding, Figuring, Mind, Summarizing
 from examples.annual_reports.ports import Corpus, Item, NewsSource, NoNews, header
@@ -83,7 +83,7 @@ def build(
         settings: what else `StateGraph.compile` takes.
     """
     calls = calls_of(ds, mind)
-    nodes = _Nodes(corpus, calls, news or NoNews(), answers or NoAnswers())
+    nodes = _Nodes(corpus, mind, calls, news or NoNews(), answers or NoAnswers())
     digest = _Digest(calls, mind.name) if mind.digests else None
     builder = StateGraph(State)
     builder.add_node("compress_context", compaction_node(POLICY, ds=ds, summarizer=digest))
@@ -132,8 +132,8 @@ class _Digest:
 class _Nodes:
     """The nodes of plain code, and those that make one call."""
 
-    def __init__(self, corpus: Corpus, calls: Calls, news: NewsSource, answers: Answers) -> None:
-        self._corpus, self._calls, self._news, self._answers = corpus, calls, news, answers
+    def __init__(self, corpus: Corpus, mind: Mind, calls: Calls, news: NewsSource, answers: Answers) -> None:
+        self._corpus, self._mind, self._calls, self._news, self._answers = corpus, mind, calls, news, answers
 
     def memory(self, state: State) -> dict[str, Any]:
         """Complete the question, then look whether it was answered before."""
@@ -169,7 +169,8 @@ class _Nodes:
         report = state["report"]
         assert report is not None  # noqa: S101 - the route to here asks for it
         given = Calculating(question=state["question"], report=report["text"])
-        return {"calculation": self._calls.calculate(given, config=config).model_dump()}
+        computed = self._mind.compute(given, lambda each: self._calls.calculate(each, config=config))
+        return {"calculation": computed.model_dump()}
 
     def news(self, state: State) -> dict[str, Any]:
         """What happened lately, from whatever source there is."""
@@ -232,8 +233,16 @@ class _Nodes:
         outcome = _outcome(text=text, sources=sources, chart=chart, confidence=confidence, kind="answer")
         why = _unfit(state, outcome, made_up, missing, written["finish_reason"])
         if not why:
-            kept = answering.whole(text, sources, chart)
-            why = self._answers.store(state["question"], kept, state["companies"], state["years"], ids, confidence)
+            why = self._answers.store(
+                Draft(
+                    question=state["question"],
+                    companies=state["companies"],
+                    years=state["years"],
+                    text=answering.whole(text, sources, chart),
+                    passages=ids,
+                    finish_reason=written["finish_reason"],
+                )
+            )
         outcome |= {"stored": not why, "why": why}
         if confidence == "low" or missing:
             told = [*made_up, *claims, *missing]

@@ -9,6 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -151,10 +152,18 @@ class Figured(BaseModel):
 
 
 class Calculating(_Given):
-    """calculator: the question and what was found out; the agent adds its own record of tool calls."""
+    """calculator: the question, what was found out, and on each round the agent's own record of its tool calls.
+
+    Attributes:
+        question, report: what is to be computed, and from what.
+        record: messages with tool calls and their results so far.
+        tools: what may be called.
+    """
 
     question: str
     report: str
+    record: tuple[Any, ...] = ()
+    tools: tuple[Any, ...] = Field(default=(), repr=False)
 
 
 class Calculated(BaseModel):
@@ -202,8 +211,11 @@ class Mind(Protocol):
     def figure(self, given: Figuring, request: Any) -> Figured:
         """Whether arithmetic is needed."""
 
-    def calculate(self, given: Calculating, request: Any) -> Calculated:
-        """The arithmetic."""
+    def calculate(self, given: Calculating, request: Any) -> Any:
+        """One round of the arithmetic: a model's message with its tool calls, or by rules all of it, a `Calculated`."""
+
+    def compute(self, given: Calculating, think: Callable[[Calculating], Any]) -> Calculated:
+        """The whole of the arithmetic; each round goes through `think`, which is the declared call."""
 
     def answer(self, given: Answering, request: Any) -> Said:
         """The final answer."""

@@ -79,6 +79,9 @@ class Corpus(Protocol):
     def search(self, company: str, query: str, years: Any = None) -> Sequence[Found]:
         """The passages of one company that say most about a query, the best first."""
 
+    def sources(self, company: str) -> Mapping[str, str]:
+        """The documents of a company, each with its version."""
+
     def version(self, source: str) -> str:
         """Changes when the document does."""
 

@@ -1,11 +1,11 @@
-"""The instructions of the nine calls; each stands at the head of its request, with nothing of what others said.
+"""The instructions of the model calls but the calculator's, which brings its own; each stands at the head of its request, with nothing of what others said.
 
 The answer's are in pieces: a piece goes in only where what it speaks of is there.
 """
 
 from __future__ import annotations
 
-__all__ = ["ANSWER", "CALCULATE", "CHART", "CHECK", "CITE", "DECIDE", "DRAFT", "FIGURE", "GRADE", "REWRITE", "SUMMARIZE"]
+__all__ = ["ANSWER", "CHART", "CHECK", "CITE", "DECIDE", "DRAFT", "FIGURE", "GRADE", "REWRITE", "SUMMARIZE"]
 
 SUMMARIZE = """\
 Write a digest of the older part of a conversation about annual reports, in its language.
@@ -61,9 +61,6 @@ Check a draft against the documents it was written from. Tables carry their unit
 FIGURE = """\
 Say whether a question needs arithmetic on figures that were found: a growth rate, a difference, a ratio, a sum. It does not
 where the figure asked for is there already, or where the figures it would take are not."""
-
-CALCULATE = """\
-Work out what the question needs from the figures that were found, and from no others. Bring them to one unit first."""
 
 ANSWER = """\
 Answer an analyst's question from the material, in the language of the question, shortly.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from examples.annual_reports.computing import by_rules
 from examples.annual_reports.jobs import (
     Answering,
     Calculated,
@@ -83,13 +84,13 @@ class Rules:
     def __init__(
         self,
         company_of: Callable[[str], Sequence[str]],
-        calculate: Callable[[Calculating], Calculated] | None = None,
+        calculate: Callable[[Calculating], Calculated] = by_rules,
     ) -> None:
         """Take what is known of companies, and who computes.
 
         Args:
             company_of: the companies that a text names.
-            calculate: arithmetic; none leaves it undone.
+            calculate: arithmetic.
         """
         self._company_of = company_of
         self._calculate = calculate
@@ -169,8 +170,12 @@ class Rules:
         return Figured(needs_calculation=asks_for_figures(given.question) and len(found) >= _MIN_SERIES)
 
     def calculate(self, given: Calculating, request: Any) -> Calculated:  # noqa: ARG002
-        """What the calculator's own rules make of it."""
-        return Calculated(text="") if self._calculate is None else self._calculate(given)
+        """What the calculator's own rules make of it, in one round."""
+        return self._calculate(given)
+
+    def compute(self, given: Calculating, think: Callable[[Calculating], Any]) -> Calculated:
+        """One round."""
+        return Calculated.model_validate(think(given))
 
     def answer(self, given: Answering, request: Any) -> Said:  # noqa: ARG002
         """The statements, the arithmetic, the news; a chart where a series is asked for."""
@@ -216,19 +221,22 @@ def _lines(document: Candidate, years: Sequence[int], *, wide: bool) -> list[_Li
         if len(cells) < 2 or not any(map(figures, cells[1:])):  # noqa: PLR2004 - a label and a value
             continue
         label, values = cells[0], [cell for cell in cells[1:] if figures(cell)]
-        if len(heads) == len(values):
-            pairs = list(zip(heads, values, strict=True))
+        sure = len(set(heads)) == len(heads) and 0 < len(heads) <= len(values)
+        if sure:
+            pairs = list(zip(heads, values, strict=False))  # what stands right of the years is a change, a note
             some = pairs if wide or not years else [pair for pair in pairs if pair[0] in years] or pairs
             told = "; ".join(f"FY{year} = {value}" for year, value in some)
         else:
             told = "; ".join(values)
-        found.append(_Line(document.number, label, f"{label}: {told}{f' ({unit})' if unit else ''}", "table"))
+        kind = "sure" if sure else "table"
+        found.append(_Line(document.number, label, f"{label}: {told}{f' ({unit})' if unit else ''}", kind))
     return found
 
 
 def _worth(wanted: Sequence[str], label: str, text: str, kind: str) -> float:
     shared = _shared(wanted, text)
-    return shared + (0.5 if shared and kind == "table" else 0.0) - min(0.4, 0.02 * len(terms(label)))
+    sure = {"sure": 0.8, "table": 0.3, "text": 0.0}[kind]
+    return shared + (sure if shared else 0.0) - min(0.4, 0.04 * len(terms(label)))
 
 
 def _shared(wanted: Sequence[str], text: str) -> int:

@@ -5,6 +5,7 @@ The companies do not exist. `Shelf` is the least that a corpus can be: passages 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,9 +79,14 @@ class Shelf:
         ranked = sorted(scored, key=lambda each: (-each[0], each[1].id))[:keep]
         return [Hit(passage=leaf, rank=rank, score=float(score)) for rank, (score, leaf) in enumerate(ranked, 1)]
 
+    def sources(self, company: str) -> Mapping[str, str]:
+        """Documents of a company with their versions."""
+        return {leaf.source: self.version(leaf.source) for leaf in self._leaves.values() if leaf.company == company}
+
     def version(self, source: str) -> str:
-        """Of a document: its passages."""
-        return str(sum(len(leaf.text) for leaf in self._leaves.values() if leaf.source == source))
+        """Of a document: what it says."""
+        text = "".join(leaf.text for leaf in self._leaves.values() if leaf.source == source)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def passage(self, id: str) -> Leaf:  # noqa: A002 - the field's own name
         """A passage by its id."""

@@ -24,7 +24,6 @@ from dalsegno.errors import Misuse, ThreadNotFound
 from examples.annual_reports import sample
 from examples.annual_reports.answers import Answers, DalsegnoAnswers
 from examples.annual_reports.chat import ChatMind, clients
-from examples.annual_reports.computing import by_agent, by_rules
 from examples.annual_reports.graph import NODES, build
 from examples.annual_reports.jobs import Mind
 from examples.annual_reports.ports import Corpus, NewsFile, NewsSource
@@ -135,9 +134,9 @@ class _Watching(BaseCallbackHandler):
 def mind_of(corpus: Corpus, model: str | None) -> Mind:
     """Who makes the calls: rules, or a chat model named `provider:name`."""
     if model is None:
-        return Rules(corpus.company_of, by_rules())
+        return Rules(corpus.company_of)
     small, large = clients(model)
-    return ChatMind(small, large, by_agent(small), model)
+    return ChatMind(small, large, model)
 
 
 @contextmanager
@@ -152,7 +151,7 @@ def opened(store: str, index: Path | None, model: str | None = None, news: Path 
     """
     with _corpus(index) as corpus, dalsegno.connect(store, schema=SCHEMA) as ds:
         source: NewsSource | None = NewsFile(news) if news else sample.NEWS if index is None else None
-        answers = DalsegnoAnswers.of(ds, corpus)
+        answers = DalsegnoAnswers(ds, corpus) if hasattr(ds, "cache") else None
         yield Analyst(ds, corpus, mind_of(corpus, model), news=source, answers=answers)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dalsegno
+from examples.annual_reports.answers import Draft
 from examples.annual_reports.jobs import Calculated, Calculating
 from examples.annual_reports.rules import Rules
 from examples.annual_reports.sample import NEWS, PAGES, Shelf
@@ -28,8 +29,8 @@ class Kept:
         band = self.band if answer else "miss"
         return Cached(band=band, answer=answer, question=question, score=1.0 if answer else 0.0, why="kept" if answer else "none is like it")
 
-    def store(self, question: str, answer: str, *more: Any) -> str:
-        self.answers[question] = answer
+    def store(self, draft: Draft) -> str:
+        self.answers[draft.question] = draft.text
         return ""
 
 
