@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from examples.annual_reports.corpus.words import folded
 
-__all__ = ["METRICS", "asks_for_figure", "metrics_of", "years_of"]
+__all__ = ["METRICS", "asks_for_figure", "asks_for_reason", "metrics_of", "years_of"]
 
 METRICS: dict[str, tuple[str, ...]] = {
     "revenue": ("revenue", "revenues", "net sales", "sales", "turnover", "top line", "营业收入", "营收", "销售收入", "主营业务收入"),
@@ -94,7 +94,12 @@ def metrics_of(text: str) -> frozenset[str]:
 
 def asks_for_figure(question: str) -> bool:
     """Whether a question wants a number, and not the reason for one."""
-    return _FIGURE.search(question) is not None and _REASON.search(question) is None
+    return _FIGURE.search(question) is not None and not asks_for_reason(question)
+
+
+def asks_for_reason(question: str) -> bool:
+    """Whether a question wants to know why."""
+    return _REASON.search(question) is not None
 
 
 def years_of(text: str) -> tuple[int, ...]:

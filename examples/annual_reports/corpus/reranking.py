@@ -3,10 +3,10 @@
 Rules of this module:
 
 * A reranker sees the question and the texts, and gives a score for each. Any model can be one: it needs the one method.
-* By rules, a text is worth: how much of the question's words it has, the rare ones among the candidates weighing more;
-  how close together they stand; whether it names the metrics asked for; whether it names the years; whether it is a
-  table with figures when a figure is asked for; and how both searches ranked it. The weights are round numbers, set
-  once, not fitted to a collection.
+* By rules, a text is worth: how both searches ranked it (they know what is rare in all the reports); how much of the
+  question's words stand close together in it, and how much anywhere, the rare ones among the candidates weighing more;
+  whether it names the metrics asked for, and the fiscal years asked for apart from the question; whether it is a table
+  when a figure is asked for, or text when a reason is. The weights are round numbers and not fitted to a collection.
 * Pure: no I/O.
 """
 
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from math import log
 from typing import Protocol
 
-from examples.annual_reports.corpus.metrics import asks_for_figure, metrics_of, years_of
+from examples.annual_reports.corpus.metrics import asks_for_figure, asks_for_reason, metrics_of, years_of
 from examples.annual_reports.corpus.passages import Passage
 from examples.annual_reports.corpus.words import asked, terms
 
 __all__ = ["Reranker", "RuleReranker"]
 
 _WINDOW = 40
-_FUSED, _COVER, _CLOSE, _METRIC, _YEAR, _TABLE = 1.0, 1.0, 0.5, 0.5, 0.25, 0.25
+_FUSED, _CLOSE, _COVER, _METRIC, _YEAR, _KIND = 2.0, 1.0, 0.5, 0.5, 0.25, 0.25
 
 
 class Reranker(Protocol):
@@ -48,25 +48,25 @@ class RuleReranker:
     def score(
         self, query: str, passages: Sequence[Passage], *, fused: Sequence[float], years: Sequence[int]
     ) -> Sequence[float]:
-        """The sum of what the rules give; from 0 to 3.5."""
+        """The sum of what the rules give; from 0 to 4.5."""
         wanted = asked(query)
         texts = [list(terms(passage.text)) for passage in passages]
         bags = [set(text) for text in texts]
         weights = {term: log(1 + len(bags) / (1 + sum(term in bag for bag in bags))) for term in wanted}
         total = sum(weights.values()) or 1.0
         metrics = metrics_of(query)
-        named = set(years) | set(years_of(query))
-        figure = asks_for_figure(query)
+        apart = {str(year) for year in set(years) - set(years_of(query))}  # those of the query are words of it
+        kind = "table" if asks_for_figure(query) else "text" if asks_for_reason(query) else None
         scores = []
         for passage, text, bag, share in zip(passages, texts, bags, fused, strict=True):
             score = _FUSED * share + _COVER * sum(weights[term] for term in wanted if term in bag) / total
             score += _CLOSE * _closest(text, weights) / total
             if metrics:
                 score += _METRIC * len(metrics & metrics_of(passage.text)) / len(metrics)
-            if named and any(str(year) in bag for year in named):
+            if apart & bag:
                 score += _YEAR
-            if figure and passage.kind == "table":
-                score += _TABLE
+            if passage.kind == kind:
+                score += _KIND
             scores.append(score)
         return scores
 
