@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench import attachments, cost, listing, turns
+from bench import attachments, cost, listing, recall, turns
 from bench.harness import OURS, PEERS, Bound
 from bench.workload import TEXTS, chinese, english, image
 
@@ -76,6 +76,28 @@ def test_each_program_measures_every_saver(
     assert {row["saver"] for row in found["rows"]} == savers
     assert all(row[measured] > 0 for row in found["rows"])
     assert found["bounds"]
+
+
+@pytest.mark.parametrize(
+    ("chinese", "keep", "pairs"),
+    [
+        (True, recall.in_memory, [("公司总部在杭州市余杭区", "总部在哪里"), ("审计费用为 366 万元", "审计费用是多少")]),
+        (False, recall.in_store, [("How do I learn to cook rice?", "cook rice"), ("Where is Lyon?", "Lyon where")]),
+    ],
+)
+def test_recall_ranks_and_counts_what_the_gate_refused(chinese: bool, keep: Any, pairs: list[tuple[str, str]]):
+    known = [recall.Pair(key=str(at), text=text, question=asked) for at, (text, asked) in enumerate(pairs)]
+    refused = recall.Pair(key="r", text="好的，谢谢", question="谢谢")
+    asked = [*known, refused] if chinese else known
+    with keep("memory://", asked) as (search, missing):
+        ours = recall.measure("ours", "", asked, search, missing)
+    assert ours["refused"] == len(asked) - len(known)
+    assert ours["recall@1"] == len(known) / len(asked)
+    peer = recall.by_bm25(
+        [*known, *(recall.Pair(key=f"x{n}", text=f"x{n}", question="") for n in range(9))], chinese=chinese
+    )
+    assert recall.measure("peer", "", known, peer, 0)["recall@1"] == 1
+    assert recall.measure("none", "", known, lambda _: [], 0)["recall@10"] == 0
 
 
 def test_the_exponent_is_the_slope_of_the_growth():

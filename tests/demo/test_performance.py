@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from dalsegno.demo import BUILT_IN, Script, perform
+from dalsegno.demo.handover import BUDGET
 from dalsegno.demo.measure import undisturbed
 from dalsegno.demo.process import family_of, spawn
 from dalsegno.demo.shortening import POLICY, shortened
@@ -108,6 +109,25 @@ def test_the_conversation_is_compacted_in_the_end_and_the_report_is_part_of_the_
     assert outcome.holds
     assert not replace(outcome, shortened=replace(found, holds=False)).holds
     assert replace(outcome, shortened=None).holds
+
+
+def test_the_thread_is_handed_over_in_the_end_and_what_its_card_lacks_is_part_of_the_verdict(sqlite_url, tmp_path):
+    outcome = perform(url=sqlite_url, folder=tmp_path, kill_at=2)
+    found = outcome.handed_over
+    assert (found.actions, found.actions_of_ledger, len(found.card.actions)) == (7, 7, 7)
+    assert found.quoted == found.evidence > 10
+    assert found.shown == found.since
+    assert 0 < found.tokens <= BUDGET
+    assert found.card.goal is not None
+    assert found.holds
+    for wrong in (
+        {"actions": 6},
+        {"quoted": found.evidence - 1},
+        {"since": found.shown + 1},
+        {"tokens": BUDGET + 1},
+        {"card": replace(found.card, actions=found.card.actions[1:])},
+    ):
+        assert not replace(outcome, handed_over=replace(found, **wrong)).holds
 
 
 def test_a_short_conversation_is_left_as_it_is():

@@ -55,7 +55,6 @@ DECIDES = [
     "预算改成八万元。",
     "把会议改到周四下午。",
     "最终选定供应商是北方物流。",
-    "按上次定的方案继续。",
     "拍板了，六月上线。",
     "就它了。",
     "可以，就按第三套方案推进。",
@@ -82,6 +81,47 @@ def test_the_same_words_of_others_do_not(text: str, role: str):
 @pytest.mark.parametrize("text", DECIDES)
 def test_deciding_words_bring_the_card_on_at_once(text: str):
     assert stirs(text)
+
+
+def test_the_host_of_an_address_is_given_no_task():
+    assert Sort.PROMISE not in sorts("邮件已经发给 li.na@example.com，编号 L-1，没有再发。", "assistant")
+    assert Sort.PROMISE not in sorts("Sent to ana@example.com, please check.", "assistant")
+    assert Sort.PROMISE in sorts("@李四 请周五前发一下清单")
+
+
+GOES_ON = [
+    "按上次定的方案继续。",
+    "就按之前说好的来。",
+    "好的，按我们商量好的办。",
+    "照当时的约定执行。",
+    "就按既定方案推进。",
+    "Please go ahead as agreed.",
+    "Yes, proceed with what we decided last time.",
+    "Let's go ahead as planned.",
+    "Ok, stick with the agreed plan.",
+    "Use the previously chosen one.",
+]
+
+
+@pytest.mark.parametrize("text", GOES_ON)
+def test_who_points_to_an_earlier_decision_makes_no_new_one(text: str):
+    """Nor is it a suggestion. Taken as a decision, it would decide whatever was suggested last."""
+    assert not sorts(text) & {Sort.DECISION, Sort.PROPOSAL, Sort.WITHDRAWAL}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "按之前说好的方案B继续。",
+        "按上次定的来，预算改成三万元。",
+        "As agreed, let's go with option B.",
+        "Go ahead as decided, but make it Friday instead.",
+        "我们昨天决定了用北方物流。",
+        "We agreed on the harbour venue.",
+    ],
+)
+def test_who_says_what_was_decided_or_changes_it_decides(text: str):
+    assert Sort.DECISION in sorts(text)
 
 
 DOES_NOT_DECIDE = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -13,11 +14,13 @@ from dalsegno.cli.text import clip, shown, time
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rich.table import Table
+
     from dalsegno.cli.output import Output
     from dalsegno.core.card.entries import Card, Entry
     from dalsegno.core.journal import Event
 
-__all__ = ["register"]
+__all__ = ["card_table", "register"]
 
 _SECTIONS: Final = (
     ("goal", "goal"),
@@ -61,7 +64,7 @@ def card(
     if not entries:
         frame.out.note("nothing was asked or decided yet")
         return
-    _show(frame.out, found, quoted, history=history)
+    frame.out.show(card_table(frame.out, found, quoted, history=history))
     frame.out.note(f"Card version {found.version}, up to #{found.last_event_id}.")
 
 
@@ -75,7 +78,8 @@ def _entries(found: Card, *, history: bool) -> Iterable[tuple[str, str, Entry]]:
         yield "history", "once", entry
 
 
-def _show(out: Output, found: Card, quoted: Mapping[int, Event], *, history: bool) -> None:
+def card_table(out: Output, found: Card, quoted: Mapping[int, Event] = MappingProxyType({}), *, history: bool) -> Table:
+    """A card for a person, with the original words of the events given."""
     table = out.table("what", "entry", "where")
     for section, name, entry in _entries(found, history=history):
         text = shown(_worded(entry))
@@ -85,7 +89,7 @@ def _show(out: Output, found: Card, quoted: Mapping[int, Event], *, history: boo
                 text = Text("\n").join((text, Text(f"  {one.coordinate}: ").append_text(shown(quote, "dim"))))
         style = "dim" if section in ("history", "proposals") else ""
         table.add_row(shown(name, style), text, shown(", ".join(entry.coordinates), "dim"))
-    out.show(table)
+    return table
 
 
 def _worded(entry: Entry) -> str:

@@ -16,10 +16,12 @@ import typer
 from rich.panel import Panel
 from rich.text import Text
 
+from dalsegno.cli.card import card_table
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.output import plain
 from dalsegno.cli.text import shown
 from dalsegno.demo import BUILT_IN, perform
+from dalsegno.demo.handover import BUDGET
 from dalsegno.demo.script import PHASES
 from dalsegno.demo.shortening import POLICY
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dalsegno.demo import Outcome
+    from dalsegno.demo.handover import HandedOver
     from dalsegno.demo.measure import FileSize
     from dalsegno.demo.outcome import Execution
     from dalsegno.demo.shortening import Shortened
@@ -89,8 +92,10 @@ def demo(
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
+    handed = outcome.handed_over
     return {
         **plain(outcome),
+        "handed_over": {**plain(handed), "card": handed.card.to_json(), "holds": handed.holds},
         "identical": outcome.identical,
         "doubled": plain(outcome.doubled),
         "accounted": outcome.accounted,
@@ -117,8 +122,11 @@ def _story(frame: Frame, outcome: Outcome, transcript: Path) -> Iterator[Rendera
     yield _executions(frame, outcome)
     yield _section(frame, "3. Compared with a run that nobody disturbed", _compared(outcome))
     yield _section(frame, "4. The ledger of effects on the world", _effects(outcome))
-    yield _ledger(frame, outcome)
+    if outcome.ledger:
+        yield _ledger(frame, outcome)
     yield _section(frame, "5. Compacted, and the summary checked", _compacted(outcome.shortened))
+    yield _section(frame, "6. Handed over to whoever opens it next", _handed_over(outcome.handed_over))
+    yield card_table(frame.out, outcome.handed_over.card, history=False)
     yield shown("It holds." if outcome.holds else "It does NOT hold.", "bold green" if outcome.holds else "bold red")
 
 
@@ -230,6 +238,31 @@ def _compacted(found: Shortened | None) -> Iterator[_Fact]:
     yield _fact("invented figures", str(found.invented), verdict(found.invented, 0))
     yield _fact("tokens", f"about {found.tokens:,} before, {found.tokens_after:,} after, summary and facts included")
     yield _fact("a line of it", found.line)
+
+
+def _handed_over(found: HandedOver) -> Iterator[_Fact]:
+    def verdict(done: int, of: int) -> str:
+        return "green" if done == of else "bold red"
+
+    of_card = len(found.card.actions)
+    yield _fact(
+        "actions on the card",
+        f"{of_card}, of which {found.actions} are in the ledger with the same key and state" if of_card else "none",
+        verdict(found.actions, of_card) if of_card or not found.actions_of_ledger else "bold red",
+    )
+    yield _fact(
+        "evidence",
+        f"{found.quoted} of {found.evidence} events that its entries rest on are there word for word",
+        verdict(found.quoted, found.evidence),
+    )
+    yield _fact(
+        "since the card", f"{found.shown} of {found.since} events are in the request", verdict(found.shown, found.since)
+    )
+    yield _fact(
+        "first request",
+        f"{found.messages} messages, card included, about {found.tokens:,} of {BUDGET:,} tokens, in {found.ms:.0f} ms "
+        "and without a model call",
+    )
 
 
 def _effects(outcome: Outcome) -> Iterator[_Fact]:

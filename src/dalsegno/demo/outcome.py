@@ -1,8 +1,8 @@
 """What a performance came to: values that can be shown, compared and written as JSON.
 
 The verdict, `Outcome.holds`, is False when one message or event differs from the undisturbed run, when an execution
-that had finished ran again or was gone, when an effect on the world came twice or the ledger does not know it, or when
-a compaction of the conversation keeps less than it must.
+that had finished ran again or was gone, when an effect on the world came twice or the ledger does not know it, when a
+compaction of the conversation keeps less than it must, or when its handover card tells less than ledger and journal.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dalsegno.demo.errands import Entry
+    from dalsegno.demo.handover import HandedOver
     from dalsegno.demo.measure import FileSize
     from dalsegno.demo.script import Moment
     from dalsegno.demo.shortening import Shortened
@@ -88,6 +89,7 @@ class Outcome:
         stored_by_langgraph: what the file of LangGraph's own SQLite saver takes for the same run; None where that saver
             is not installed.
         shortened: the conversation compacted, with what was checked; None where it is too short.
+        handed_over: the card and the first request for whoever opens the thread next, with what was checked.
     """
 
     thread_id: str
@@ -108,6 +110,7 @@ class Outcome:
     stored: FileSize
     stored_by_langgraph: FileSize | None
     shortened: Shortened | None
+    handed_over: HandedOver
 
     @property
     def identical(self) -> bool:
@@ -129,7 +132,7 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """The verdict: identical, nothing finished ran again or was lost, each effect once, the summary keeps all."""
+        """The verdict: identical, nothing finished ran again or was lost, each effect once, all told in the end."""
         kept = self.shortened is None or self.shortened.holds
         once = not self.doubled and self.accounted
-        return self.identical and not self.finished_again and not self.lost and once and kept
+        return self.identical and not self.finished_again and not self.lost and once and kept and self.handed_over.holds

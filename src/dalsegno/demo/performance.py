@@ -1,4 +1,4 @@
-"""The whole performance: play, kill, reopen in a new process, play on, compare with an undisturbed run, compact.
+"""The whole performance: play, kill, reopen in a new process, play on, compare with an undisturbed run, hand over.
 
 Rules of this module:
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dalsegno.connect import connect
 from dalsegno.demo.child import Job
 from dalsegno.demo.errands import ledger_of
+from dalsegno.demo.handover import handed_over
 from dalsegno.demo.measure import Undisturbed, spoken, undisturbed
 from dalsegno.demo.outcome import Execution, Outcome, Reopened
 from dalsegno.demo.process import Launch, failure, spawn
@@ -101,6 +102,7 @@ def perform(
         played = ds.threads.state(thread_id)["messages"]
         events = spoken(ds.journal, thread_id)
         ledger = ledger_of(ds, thread_id)
+        handover = handed_over(ds, thread_id, ledger)
     messages = [said(message) for message in played]
     return Outcome(
         thread_id=thread_id,
@@ -121,6 +123,7 @@ def perform(
         stored=calm.stored,
         stored_by_langgraph=calm.stored_by_langgraph,
         shortened=shortened(played),
+        handed_over=handover,
     )
 
 

@@ -46,7 +46,8 @@ _TAKEN_IN = 64
 """So many events after the cursor a card takes in on its way out."""
 _DELTA = 400
 """So many events after the cursor are handed over; of more, the newest, and the number of the others."""
-_ACTIONS = 40
+ACTIONS = 40
+"""So many of the newest actions are on a card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,7 @@ def _actions(
     counts: dict[str, int] = {state: count for state, count in (yield Step("actions_counted", row.key))}  # noqa: C416 - typed
     if not counts:
         return (), (), {}
-    rows = yield Step("actions_latest", {**row.key, "limit": _ACTIONS})
+    rows = yield Step("actions_latest", {**row.key, "limit": ACTIONS})
     last = {one.key: one for one in findings if one.sort is Sort.ACTION}
     here: list[Entry] = []
     elsewhere: list[Entry] = []

@@ -150,6 +150,12 @@ class _Sentence:
         return any(said.fact.kind is kind for said in self.said)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it only points to what was decided before, and decides nothing itself."""
+        settled = phrases.SETTLED.search(self.low) is not None
+        return settled and not label_in(self.low) and self.subject is None and not phrases.INSTEAD.search(self.low)
+
+    @property
     def subject(self) -> Said | None:
         return next((said for said in self.said if said.subject and not said.denied), None)
 
@@ -247,7 +253,7 @@ class _Hearing:
         approved = one.has(Kind.APPROVAL)
         if _asked(low) or not (chosen or accepted or approved):
             return None
-        if _informs(low) or not _wholehearted(low, chosen, accepted):
+        if one.goes_on or _informs(low) or not _wholehearted(low, chosen, accepted):
             return None
         option = label_in(low)
         refers = bool(accepted or approved or phrases.REFERS.search(low) or option)
@@ -289,7 +295,7 @@ class _Hearing:
         for one in self._sentences:
             if count == 2:  # noqa: PLR2004 - a message that suggests more than two things is a list
                 return
-            weak = one.chosen and not (self._may_decide and self._decision(one))
+            weak = one.chosen and not one.goes_on and not (self._may_decide and self._decision(one))
             if (phrases.SUGGESTS.search(one.low) or weak) and not (one.denied or self._inquires(one)):
                 count += 1
                 yield _finding(self._told, Sort.PROPOSAL, one.shown, option=label_in(one.low))

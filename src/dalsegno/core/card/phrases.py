@@ -31,6 +31,7 @@ __all__ = [
     "OWN_REPORT",
     "REFERS",
     "REPORTS",
+    "SETTLED",
     "SUGGESTS",
     "WHICH",
     "WILLING",
@@ -201,6 +202,19 @@ REFERS = Phrase(
     r"|这个方案|该方案|这么定|这么办|这样(?:定|办|做)|就它|就这个|此方案"
 )
 """A decision that says where to find what it decides."""
+
+SETTLED = Phrase(
+    r"\b(?:as|like|what|whatever|per)\s(?:was\s|(?:has|had)\sbeen\s|(?:we|i|you\sand\si)(?:'d|'ve|\shad|\shave)?\s)?"
+    r"(?:(?:already|previously|originally|earlier|last\stime|both|all)\s){0,2}(?:agreed|decided|settled|chosen|arranged"
+    r"|planned)\b"
+    r"|\b(?:previously|already|earlier|formerly)\s(?:agreed|decided|settled|chosen)\b"
+    r"|\b(?:our|the|my)\s(?:earlier|previous|last|existing|original)\s(?:decision|agreement|choice)\b"
+    r"|\bthe\s(?:agreed|chosen|settled)\s(?:plan|option|approach|one)\b"
+    r"|(?:上次|上回|之前|此前|以前|先前|早先|前面|刚才|当时|原先|原来|那天|昨天|前天|上周|早就|已经?|我们|咱们?|大家)"
+    r"[^，。！？；\n]{0,6}(?:定|定好|定下|定下来|决定|决定好|说好|讲好|谈好|约好|约定|敲定|商定|商量好|确定|选定|选好|选)(?:了)?的"
+    r"|(?:说|讲|谈|约|商量|定)好(?:了)?的|(?:商|约|既|拟|议)定的?(?=方案|计划|安排|办法)|(?:上次|之前|此前|先前|当时)的?(?:决定|约定|结论|共识)"
+)
+"""Words that point to what was decided before; they decide nothing anew."""
 
 # --- suggesting and asking --------------------------------------------------------------------------
 

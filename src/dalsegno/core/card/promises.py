@@ -71,7 +71,7 @@ def due_in(text: str, low: str) -> str:
 
 
 _NAMED = re.compile(
-    r"@(?P<a>[\w\u4e00-\u9fff.-]{1,24}?)(?=[\s,，:：]|请|麻烦|你|$)[\s,，:：]?(?P<at>[^\n]{2,})"
+    r"(?<![\w.+-])@(?P<a>[\w\u4e00-\u9fff.-]{1,24}?)(?=[\s,，:：]|请|麻烦|你|$)[\s,，:：]?(?P<at>[^\n]{2,})"
     r"|(?:^|[.!?]\s|\n)(?P<b>[A-Z][a-z]{1,15}),\s(?:please|can\syou|could\syou|you)\s"
     r"|(?:^|[.!?,;]\s|\n|\band\s)(?P<c>[A-Z][a-z]{1,15}(?:\s[A-Z][a-z]{1,15})?)\s(?:will|is\sgoing\sto|is\sto"
     r"|owns|takes|handles|is\sresponsible\sfor)\s(?!be\s(?:a|the|in|on|at)\b|need\b|have\sto\b)"
