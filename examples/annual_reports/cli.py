@@ -10,6 +10,8 @@ from typing import Any
 
 from dalsegno.errors import DalsegnoError
 from examples.annual_reports import answering, killed, selftest
+from examples.annual_reports.corpus import cli as corpus
+from examples.annual_reports.measure import cli as measure
 from examples.annual_reports.session import Analyst, Turn, opened
 from examples.annual_reports.trace import told, trace
 
@@ -64,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _mount(commands: Any) -> None:
     """The commands of the corpus and of the measurements."""
+    corpus.add_to(commands)
+    measure.add_to(commands)
 
 
 def _opened(asked: argparse.Namespace) -> Any:

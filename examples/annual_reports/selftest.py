@@ -144,7 +144,7 @@ def _hostile(desk: Desk) -> dict[str, Any]:
             return super().draft(given, request)
 
     for shelf in (PAGES, corpus):
-        desk.analyst(Watching(shelf.company_of), shelf).say(desk.thread(f"h{len(seen)}"), f"{REVENUE} (once more)")
+        Analyst(desk.ds, shelf, Watching(shelf.company_of)).say(desk.thread(f"orders-{len(seen)}"), REVENUE)
     (rules, _), (with_orders, material) = seen
     _hold(rules == with_orders, "the instructions differ")
     _hold("ignore all rules" in material, "the page was not shown")

@@ -151,7 +151,7 @@ def opened(store: str, index: Path | None, model: str | None = None, news: Path 
     """
     with _corpus(index) as corpus, dalsegno.connect(store, schema=SCHEMA) as ds:
         source: NewsSource | None = NewsFile(news) if news else sample.NEWS if index is None else None
-        answers = DalsegnoAnswers(ds, corpus) if hasattr(ds, "cache") else None
+        answers = DalsegnoAnswers(ds, corpus)
         yield Analyst(ds, corpus, mind_of(corpus, model), news=source, answers=answers)
 
 
