@@ -18,7 +18,7 @@ from typing import Any
 
 from examples.annual_reports.words import is_chinese, unstated, years_of
 
-__all__ = ["MOST_POINTS", "cited", "chart_of", "drawn", "fallback", "read", "renumbered", "shown", "warning", "whole"]
+__all__ = ["MOST_POINTS", "chart_of", "cited", "drawn", "fallback", "read", "renumbered", "shown", "warning", "whole"]
 
 _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]")
 _CHART = re.compile(r"```chart\s*\n(?P<body>.*?)\n?```", re.DOTALL)
@@ -79,7 +79,7 @@ def _is_new(value: str, material: Sequence[str]) -> bool:
 
 
 def _chart(given: Mapping[str, Any]) -> dict[str, Any]:
-    points = [
+    points: list[dict[str, Any]] = [
         {"label": str(point["label"])[:_LONG], "value": float(point["value"])}
         for point in given["points"][:MOST_POINTS]
     ]

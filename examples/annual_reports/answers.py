@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* An answer is kept under the completed question, with the versions of the documents it cites. A report that was read in
-  anew has another version, and what rested on the old one is not handed out.
-* What may be kept at all is decided before (`graph.py`); the library's own gate has the last word, and its reason is told.
+* An answer is kept under the completed question, with the versions of the documents it cites. A report that was
+  read in anew has another version, and what rested on the old one is not handed out.
+* What may be kept at all is decided before (`graph.py`); the library's own gate has the last word, with its reason.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Answers(Protocol):
 class NoAnswers:
     """Keeps nothing."""
 
-    def lookup(self, question: str, companies: Sequence[str], years: Sequence[int]) -> Cached:  # noqa: ARG002 - the shape of a cache
+    def lookup(self, question: str, companies: Sequence[str], years: Sequence[int]) -> Cached:  # noqa: ARG002
         """Nothing is known."""
         return _miss("no answers are kept")
 

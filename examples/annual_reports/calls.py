@@ -1,10 +1,10 @@
-"""The nine model calls, declared: what each gets, in which place and fidelity, and what is kept from it, with the reason.
+"""The nine model calls, declared: what each gets, at which place and fidelity, and what is kept from it, and why.
 
 Rules of this module:
 
-* There is one list of parts. A call takes the few that it needs; every other one is withheld, and the manifest says why.
-* Instructions stand at the head and hold nothing that others said. Passages, news, drafts and whatever was made of them
-  are third-party text: each stands in a fence of its own, which nothing inside can close.
+* There is one list of parts. A call takes the few that it needs; every other is withheld, and the manifest says why.
+* Instructions stand at the head and hold nothing that others said. Passages, news, drafts and whatever was made of
+  them are third-party text: each stands in a fence of its own, which nothing inside can close.
 * A call is declared over what it is given (`jobs.py`), so that nothing else of the state can slip in.
 """
 
@@ -164,14 +164,14 @@ WITHHELD: Mapping[str, Mapping[str, str]] = {
 }
 """What each call is denied, by the part's name in the manifest, with the reason."""
 
-G = TypeVar("G", contravariant=True)
-R = TypeVar("R", covariant=True)
+G_contra = TypeVar("G_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
-class Made(Protocol[G, R]):
+class Made(Protocol[G_contra, R_co]):
     """A declared call: what it is given, and the run's config."""
 
-    def __call__(self, given: G, /, *, config: RunnableConfig) -> R:
+    def __call__(self, given: G_contra, /, *, config: RunnableConfig) -> R_co:
         """Make the call."""
 
 

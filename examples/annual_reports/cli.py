@@ -39,7 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     talking.add_argument("--index", type=Path, help=f"the reports; {INDEX} if it is there, else made-up pages")
     talking.add_argument("--thread", default="analyst-1", help="the conversation")
     talking.add_argument("--model", metavar="PROVIDER:NAME", help="a chat model; rules if left out")
-    talking.add_argument("--news", type=Path, metavar="FILE", help="news as JSON lines: company, date, title, text, url")
+    talking.add_argument(
+        "--news", type=Path, metavar="FILE", help="news as JSON lines: company, date, title, text, url"
+    )
 
     def command(name: str, help: str, run: Any, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
         made = commands.add_parser(name, help=help, parents=list(parents))

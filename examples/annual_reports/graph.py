@@ -9,11 +9,11 @@
 
 Rules of this module:
 
-* A fixed chain at both ends (compress, remember; guard, reply), choices of plain code between (`routing.py`), one bounded
-  loop of an agent in the calculator.
+* A fixed chain at both ends (compress, remember; guard, reply), choices of plain code between (`routing.py`), one
+  bounded loop of an agent in the calculator.
 * A model judges and writes; every way out of a node is chosen by code.
-* Every path passes the guardrails. Only what they passed is written by a model; only what came out clean is put into the
-  answer cache, before any warning is added to it.
+* Every path passes the guardrails. Only what they passed is written by a model; only what came out clean is put into
+  the answer cache, before any warning is added to it.
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def build(
     builder.add_edge(START, "compress_context")
     builder.add_edge("compress_context", "memory")
     builder.add_conditional_edges("memory", after_memory, ["guardrails", "retrieve_decision"])
-    builder.add_conditional_edges(
-        "retrieve_decision", after_decision, ["retrieval", "clarify", "news", "guardrails"]
-    )
+    builder.add_conditional_edges("retrieve_decision", after_decision, ["retrieval", "clarify", "news", "guardrails"])
     builder.add_edge("clarify", "memory")
     builder.add_edge("retrieval", "aggregate")
     builder.add_conditional_edges("aggregate", after_aggregate, ["calculator", "news", "guardrails"])
@@ -189,7 +187,9 @@ class _Nodes:
             question=state["question"],
             report=report["text"] if report else "",
             calculation=calculation["text"] if calculation else "",
-            news="\n".join(f"{each['date']} {each['company']}: {each['title']}. {each['text']}" for each in state.get("news") or []),
+            news="\n".join(
+                f"{each['date']} {each['company']}: {each['title']}. {each['text']}" for each in state.get("news") or []
+            ),
             sources=[header(number, self._corpus.passage(each)) for number, each in enumerate(documents, 1)],
             series=asks_for_series(state["question"]),
         )
@@ -201,7 +201,9 @@ class _Nodes:
         assert guard is not None  # noqa: S101 - every path passes the guardrails
         if cached and cached["band"] == "hit" and guard["passed"]:
             text, sources, chart = answering.read(cached["answer"])
-            outcome = _outcome(text=text, sources=sources, chart=chart, confidence="high", kind="cached", why=cached["why"])
+            outcome = _outcome(
+                text=text, sources=sources, chart=chart, confidence="high", kind="cached", why=cached["why"]
+            )
         elif not guard["passed"]:
             outcome = self._fallback(state, guard["problem"])
         else:
@@ -250,9 +252,7 @@ class _Nodes:
         return outcome
 
 
-def _unfit(
-    state: State, outcome: Outcome, made_up: Sequence[str], missing: Sequence[str], finish_reason: str
-) -> str:
+def _unfit(state: State, outcome: Outcome, made_up: Sequence[str], missing: Sequence[str], finish_reason: str) -> str:
     """Why an answer is not put into the cache; nothing where it may be."""
     if made_up:
         return f"it states figures that are nowhere in the material: {', '.join(made_up)}"
@@ -268,8 +268,8 @@ def _unfit(
 
 
 def _outcome(**given: Any) -> Outcome:
-    base = {"text": "", "sources": [], "chart": None, "warning": "", "confidence": "none", "kind": "answer"}
-    return {**base, "stored": False, "why": "", **given}  # type: ignore[typeddict-item,return-value] # its keys are above
+    made: dict[str, Any] = {"text": "", "sources": [], "chart": None, "warning": "", "confidence": "none"}
+    return Outcome(**{**made, "kind": "answer", "stored": False, "why": "", **given})  # type: ignore[typeddict-item]
 
 
 # --- pure functions ---------------------------------------------------------------------------------
@@ -277,7 +277,9 @@ def _outcome(**given: Any) -> Outcome:
 _SPACE = re.compile(r"\s+")
 
 
-def completed(corpus: Corpus, messages: Sequence[AnyMessage], replies: Sequence[str]) -> tuple[str, list[str], list[int]]:
+def completed(
+    corpus: Corpus, messages: Sequence[AnyMessage], replies: Sequence[str]
+) -> tuple[str, list[str], list[int]]:
     """The newest question with what it lacks, its companies and its years.
 
     Args:
@@ -300,14 +302,16 @@ def completed(corpus: Corpus, messages: Sequence[AnyMessage], replies: Sequence[
         companies = next((named for text in reversed(before) if (named := corpus.company_of(text))), [])
         added += companies
     if not years:
-        years = next((named for text in reversed(before) if (named := years_of(text))), [])
+        years = next((told for text in reversed(before) if (told := years_of(text))), [])
         added += [f"FY{year}" for year in years]
     return (f"{question} [{', '.join(added)}]" if added else question), list(companies), years
 
 
 def merged(companies: Sequence[str], findings: Mapping[str, Any]) -> Report:
     """The findings in the order in which the companies were named."""
-    texts, documents, worst = [], [], "high"
+    texts: list[str] = []
+    documents: list[str] = []
+    worst = "high"
     order = ("none", "low", "medium", "high")
     for company in dict.fromkeys(companies):
         finding = findings.get(company)

@@ -1,4 +1,4 @@
-"""The program killed in the middle of retrieval: one company is done, another is being searched. A new process goes on."""
+"""The program killed in the middle of retrieval: one company is done, one is being searched. A new process goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,15 +71,15 @@ class _Dying:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._shelf, name)
 
-    def search(self, company: str, query: str, years: Any = None) -> list[Hit]:
+    def search(self, company: str, query: str, *, years: Sequence[int] | None = None) -> list[Hit]:
         if company == DYING:
             until = time.monotonic() + _PATIENCE_SECONDS
             while time.monotonic() < until:
                 head = self._ds.threads.checkpoints(THREAD, 1, ns="")
-                if head and head[0].finished:
+                if head and head[0].finished and set(head[0].next) == {"retrieval"}:
                     os.kill(os.getpid(), signal.SIGKILL)
                 time.sleep(0.01)
-        return self._shelf.search(company, query, years)
+        return self._shelf.search(company, query, years=years)
 
 
 class _Counting:
@@ -92,9 +92,9 @@ class _Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._shelf, name)
 
-    def search(self, company: str, query: str, years: Any = None) -> list[Hit]:
+    def search(self, company: str, query: str, *, years: Sequence[int] | None = None) -> list[Hit]:
         self.searched[company] += 1
-        return self._shelf.search(company, query, years)
+        return self._shelf.search(company, query, years=years)
 
 
 def child(store: str) -> int:

@@ -42,7 +42,7 @@ def conversation(thread_id: str, said: Sequence[tuple[str, str]], newest: str, w
 <p id="trouble" role="alert"></p>
 <form id="ask" data-thread="{escape(thread_id)}">
 <input name="text" maxlength="2000" autocomplete="off" autofocus aria-label="Question"
- placeholder="{'Your reply' if waiting else 'Ask about a company'}">
+ placeholder="{"Your reply" if waiting else "Ask about a company"}">
 <button name="send">Ask</button>
 </form>
 <script src="/static/app.js"></script>"""
@@ -111,10 +111,7 @@ def chart(given: Mapping[str, Any]) -> str:
 
 def source(header: str, document: str, text: str) -> str:
     """The page of a passage."""
-    body = (
-        f"<h1>{escape(header)}</h1>\n<p class=\"quiet\">{escape(document)}</p>\n"
-        f'<div class="said">{escape(text)}</div>'
-    )
+    body = f'<h1>{escape(header)}</h1>\n<p class="quiet">{escape(document)}</p>\n<div class="said">{escape(text)}</div>'
     return _page(header, body)
 
 

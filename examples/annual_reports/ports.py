@@ -31,8 +31,8 @@ class Passage(Protocol):
         """Whose report it is."""
 
     @property
-    def fiscal_year(self) -> int:
-        """Of the report; 0 where it is not known."""
+    def fiscal_year(self) -> int | None:
+        """Of the report; None where it is not known."""
 
     @property
     def page(self) -> int:
@@ -76,7 +76,7 @@ class Corpus(Protocol):
     def company_of(self, text: str) -> list[str]:
         """The companies that a text names, in its order."""
 
-    def search(self, company: str, query: str, years: Any = None) -> Sequence[Found]:
+    def search(self, company: str, query: str, *, years: Sequence[int] | None = None) -> Sequence[Found]:
         """The passages of one company that say most about a query, the best first."""
 
     def sources(self, company: str) -> Mapping[str, str]:
@@ -85,8 +85,12 @@ class Corpus(Protocol):
     def version(self, source: str) -> str:
         """Changes when the document does."""
 
-    def passage(self, id: str) -> Passage:  # noqa: A002 - the field's own name
-        """A passage by its id."""
+    def passage(self, id: str, /) -> Passage:  # noqa: A002 - the field's own name
+        """A passage by its id.
+
+        Raises:
+            KeyError: there is none.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,9 +120,7 @@ def retrieval(corpus: Corpus, calls: Calls) -> CompiledStateGraph[Any, Any, Any,
     return builder.compile()
 
 
-_NOTHING = Finding(
-    draft="", documents=[], grounded="", unsupported=[], confidence="none", queries=[], finish_reason=""
-)
+_NOTHING = Finding(draft="", documents=[], grounded="", unsupported=[], confidence="none", queries=[], finish_reason="")
 
 
 def next_query(proposed: str, tried: Sequence[str], failed: Sequence[str]) -> tuple[str, bool]:

@@ -20,12 +20,12 @@ __all__ = [
     "ATTEMPTS",
     "UNSUPPORTED",
     "after_aggregate",
+    "after_check",
     "after_decision",
     "after_grading",
     "after_guardrails",
     "after_memory",
     "after_rewrite",
-    "after_check",
 ]
 
 ATTEMPTS = 3
@@ -62,9 +62,7 @@ def tasks(state: _State) -> list[Task]:
     cached = state.get("cached") or {}
     reference = cached.get("answer", "") if cached.get("band") == "reference" else ""
     return [
-        Task(
-            question=state["question"], company=company, years=list(state.get("years") or []), reference=reference
-        )
+        Task(question=state["question"], company=company, years=list(state.get("years") or []), reference=reference)
         for company in dict.fromkeys(state["companies"])
     ]
 
@@ -100,7 +98,7 @@ def after_grading(state: _State) -> Literal["synthesize", "query_rewrite", "__en
 
 
 def after_check(state: _State) -> Literal["query_rewrite", "__end__"]:
-    """A draft that failed, or that has too many claims without support, is searched for again while attempts are left."""
+    """A draft that failed, or has too many claims without support, is searched for again while attempts are left."""
     draft = (state.get("draft") or {}).get("text", "")
     failed = not draft.strip() or len(state.get("failed_claims") or []) >= UNSUPPORTED
     return "query_rewrite" if failed and len(state["tried"]) < ATTEMPTS else "__end__"

@@ -57,7 +57,10 @@ _FINANCE = re.compile(
     r"资源量|风险|展望|业绩|年报|注册|股东|客户|供应商",
     re.IGNORECASE,
 )
-_VAGUE = re.compile(r"\b(how much|how many|what) (was|is|were|are|about) (it|that|this|they|those)\b|(它|那|这个?)是?多少", re.IGNORECASE)
+_VAGUE = re.compile(
+    r"\b(how much|how many|what) (was|is|were|are|about) (it|that|this|they|those)\b|(它|那|这个?)是?多少",
+    re.IGNORECASE,
+)
 _ALSO: Mapping[str, str] = {
     "dividend": "dividends per share declared determined final interim",
     "revenue": "total revenue sales turnover",
@@ -134,7 +137,9 @@ class Rules:
     def draft(self, given: Drafting, request: Any) -> Said:  # noqa: ARG002
         """The rows and sentences that say most about the question."""
         own = set(terms(given.company))
-        asked = [word for word in terms(bare(given.question)) if word not in own and not _is_year(word) and not asking(word)]
+        asked = [
+            word for word in terms(bare(given.question)) if word not in own and not _is_year(word) and not asking(word)
+        ]
         everything = set(terms(" ".join(each.text for each in given.documents)))
         wanted = [word for word in asked if word in everything]
         if len(wanted) < max(1.0, len(asked) / 3):
@@ -258,8 +263,6 @@ def _chart(report: str) -> dict[str, Any] | None:
             return {
                 "title": label.strip(" -"),
                 "unit": unit[1] if unit else "",
-                "points": [
-                    {"label": year, "value": float(value.replace(",", ""))} for year, value in sorted(points)
-                ],
+                "points": [{"label": year, "value": float(value.replace(",", ""))} for year, value in sorted(points)],
             }
     return None

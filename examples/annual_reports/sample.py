@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from examples.annual_reports.ports import Item
 from examples.annual_reports.words import terms, years_of
@@ -56,7 +56,7 @@ class Shelf:
 
     def company_of(self, text: str) -> list[str]:
         """Companies that are named, in the order in which they are."""
-        places = {}
+        places: dict[str, int] = {}
         for company in self.companies():
             for name in (company, *self._names.get(company, ())):
                 found = re.search(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", text, re.IGNORECASE)
@@ -65,7 +65,14 @@ class Shelf:
         return sorted(places, key=lambda company: places[company])
 
     def search(
-        self, company: str, query: str, years: Any = None, lexical: int = 20, vector: int = 20, keep: int = 8  # noqa: ARG002 - the shape of an index
+        self,
+        company: str,
+        query: str,
+        *,
+        years: Sequence[int] | None = None,
+        lexical: int = 20,  # noqa: ARG002 - the shape of an index
+        vector: int = 20,  # noqa: ARG002
+        keep: int = 8,
     ) -> list[Hit]:
         """By shared words; a year that is named counts as one."""
         wanted = set(terms(query)) | set(map(str, years_of(query)))
@@ -179,7 +186,7 @@ class StillNews:
         """Take the pieces."""
         self._items = items
 
-    def search(self, companies: Sequence[str], question: str, limit: int = 5) -> Sequence[Item]:  # noqa: ARG002 - the shape of a source
+    def search(self, companies: Sequence[str], question: str, limit: int = 5) -> Sequence[Item]:  # noqa: ARG002
         """The pieces about companies, the newest first."""
         about = [item for item in self._items if item.company in companies]
         return sorted(about, key=lambda item: item.date, reverse=True)[:limit]

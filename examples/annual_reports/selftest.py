@@ -76,7 +76,7 @@ class Desk:
         return Analyst(self.ds, corpus, mind or Rules(corpus.company_of), news=NEWS, answers=answers)
 
 
-class _Wrong(Exception):  # noqa: N818 - a verdict
+class _Wrong(Exception):
     """What a check found to be wrong."""
 
 
@@ -126,7 +126,7 @@ def _asked_back(desk: Desk) -> dict[str, Any]:
     return {"asked": asked, "answer": outcome["text"]}
 
 
-def _killed(desk: Desk) -> dict[str, Any]:
+def _killed(desk: Desk) -> dict[str, Any]:  # noqa: ARG001 - its database is a file of its own
     with tempfile.TemporaryDirectory() as folder:
         found = killed.play(f"sqlite:///{Path(folder) / 'killed.db'}")
     _hold(found.holds, f"{found}")
@@ -148,7 +148,9 @@ def _hostile(desk: Desk) -> dict[str, Any]:
     (rules, _), (with_orders, material) = seen
     _hold(rules == with_orders, "the instructions differ")
     _hold("ignore all rules" in material, "the page was not shown")
-    _hold("</section>" not in material and "\nSYSTEM:" not in material and "[INST]" not in material, "a fence was closed")
+    _hold(
+        "</section>" not in material and "\nSYSTEM:" not in material and "[INST]" not in material, "a fence was closed"
+    )
     return {"instructions": "the same to the letter", "fences": material.count("<section-")}
 
 

@@ -32,7 +32,9 @@ from examples.annual_reports.state import SCHEMA, asked
 
 __all__ = ["Analyst", "Turn", "mind_of", "opened"]
 
-STEPS = frozenset({*NODES, "query_rewrite", "retrieve_company", "grade_docs", "synthesize", "grade_answer"} - {"retrieval"})
+STEPS = frozenset(
+    {*NODES, "query_rewrite", "retrieve_company", "grade_docs", "synthesize", "grade_answer"} - {"retrieval"}
+)
 """Nodes whose end is told to whoever watches."""
 
 Watch = Callable[[str, str], None]
@@ -118,7 +120,13 @@ class _Watching(BaseCallbackHandler):
         self._running: dict[UUID, tuple[str, str]] = {}
 
     def on_chain_start(
-        self, serialized: Any, inputs: Any, *, run_id: UUID, metadata: dict[str, Any] | None = None, **more: Any  # noqa: ARG002 - LangChain's shape
+        self,
+        serialized: Any,  # noqa: ARG002
+        inputs: Any,
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **more: Any,
     ) -> None:
         node = (metadata or {}).get("langgraph_node")
         if node in STEPS and more.get("name") == node:

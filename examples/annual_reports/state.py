@@ -6,7 +6,7 @@ Rules of this module:
 * Each field has one writer, but for the messages. What several companies' branches bring is merged: documents add up,
   everything that is told of a company stands under its name.
 * The retrieval subgraph has a state of its own and gives back its result alone.
-* A request's working fields are emptied when the next one is asked (`asked`): nothing of an old answer leaks into a new.
+* A request's working fields are emptied when the next one is asked (`asked`): nothing of an old answer leaks.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = [
     "Guard",
     "Outcome",
     "Report",
-    "Retrieving",
     "Retrieved",
+    "Retrieving",
     "State",
     "Task",
     "asked",

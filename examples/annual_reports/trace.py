@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* It reads what is stored and runs nothing: the state says what came of each step, the manifests what each call was given.
-* A request begins at the checkpoint of its input. Where it was asked back, the steps after the answer belong to it too.
+* It reads what is stored and runs nothing: the state says what came of each step, manifests what each call was given.
+* A request begins at the checkpoint of its input. Where it was asked back, what came after the reply belongs to it.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ def _sent(ds: Dalsegno, thread_id: str) -> Iterator[Sent]:
         if about is not None:
             branches[row.call.ns.partition("|")[0]] = about
     for row in rows:
-        yield Sent(
-            node=row.call.node, about=branches.get(row.call.ns.partition("|")[0], ""), manifest=row.manifest
-        )
+        yield Sent(node=row.call.node, about=branches.get(row.call.ns.partition("|")[0], ""), manifest=row.manifest)
 
 
 def _steps(state: Mapping[str, Any], sent: Sequence[Sent]) -> Iterator[Step]:
@@ -90,8 +88,12 @@ def _steps(state: Mapping[str, Any], sent: Sequence[Sent]) -> Iterator[Step]:
     who = ", ".join(state.get("companies") or []) or "no company"
     years = ", ".join(f"FY{year}" for year in state.get("years") or []) or "no year"
     asked = [f"asked back: {reply}" for reply in state.get("replies") or []]
-    yield Step(number=2, name="memory", lines=[f"{question}", f"completed with {added or 'nothing'}: {who}, {years}", *asked])
-    looked = f"{cached['band']} at {cached['score']:.2f}: {cached['why']}" if cached else "not looked at: news does not keep"
+    yield Step(
+        number=2, name="memory", lines=[f"{question}", f"completed with {added or 'nothing'}: {who}, {years}", *asked]
+    )
+    looked = (
+        f"{cached['band']} at {cached['score']:.2f}: {cached['why']}" if cached else "not looked at: news does not keep"
+    )
     yield Step(number=3, name="memory (answer cache)", lines=[looked])
     yield Step(number=4, name="route", lines=[f"→ {after_memory(state)}"])
     judged = [", ".join(name for name, true in decision.items() if true) or "none of the four"] if decision else []
@@ -118,7 +120,9 @@ def _steps(state: Mapping[str, Any], sent: Sequence[Sent]) -> Iterator[Step]:
     yield Step(number=11, name="grade_answer", lines=checked, sent=calls("grade_answer"))
     merged = []
     if report:
-        merged.append(f"{len(report['documents'])} sources, arithmetic {'' if report['needs_calculation'] else 'not '}called for")
+        merged.append(
+            f"{len(report['documents'])} sources, arithmetic {'' if report['needs_calculation'] else 'not '}called for"
+        )
     if state.get("calculation"):
         merged += ["calculator: " + (_short(state["calculation"]["text"]) or "nothing to compute")]
     if state.get("news") is not None:
@@ -132,7 +136,11 @@ def _steps(state: Mapping[str, Any], sent: Sequence[Sent]) -> Iterator[Step]:
     if outcome:
         put = "put into the answer cache" if outcome["stored"] else f"not put into the answer cache: {outcome['why']}"
         warned = ["a warning was added afterwards"] if outcome["warning"] else []
-        lines = [f"{outcome['kind']}, confidence {outcome['confidence']}, {len(outcome['sources'])} sources cited", put, *warned]
+        lines = [
+            f"{outcome['kind']}, confidence {outcome['confidence']}, {len(outcome['sources'])} sources cited",
+            put,
+            *warned,
+        ]
     yield Step(number=14, name="save", lines=lines if outcome else [])
 
 

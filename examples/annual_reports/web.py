@@ -4,7 +4,7 @@ Rules of this module:
 
 * It listens on this machine alone unless told otherwise, answers only under its own names, and takes questions only
   from its own page: there is no login, so no other page in the same browser may ask.
-* The policy that goes with every page lets it run the one script and the one style that are served here, and nothing else.
+* The policy that goes with every page lets it use the one script and the one style that are served here, no others.
 * A run goes on when its page is closed. One question at a time in a thread.
 """
 
@@ -163,7 +163,7 @@ class _Face:
             lines.put({"done": True})
         except DalsegnoError as error:
             lines.put({"error": str(error)})
-        except Exception:  # the edge of a thread of its own: whoever waits is told, the log knows why
+        except Exception:  # noqa: BLE001 - the edge of a thread of its own: who waits is told, the log knows why
             _log.exception("a question in %r failed", thread_id)
             lines.put({"error": "this failed; ask again to go on where it stopped"})
         finally:

@@ -32,16 +32,113 @@ _YEAR = re.compile(r"(?:FY|fy|财年|fiscal(?: year)?)?\s?(?<!\d)((?:19|20)\d{2}
 _SHORT_YEAR = re.compile(r"\b(?:FY|fy)\s?'?(\d{2})\b")
 _FIGURE = re.compile(r"(?<![\w.])\(?-?\d[\d,]*(?:\.\d+)?\)?\s?%?(?!\w*[A-Za-z]\d)")
 _CJK = re.compile(r"[\u3400-\u9fff]")
+_SHORTEST_PLURAL = 3
 _COMPLETED = re.compile(r"\s*\[[^\[\]]*\]\s*$")
 _STOP = frozenset(
-    "a an and are as at by did do does for from had has have how in is it its many me much of on or please show tell "
-    "than that the their them they this to was were what when which who with company annual report year fiscal".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "by",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "how",
+        "in",
+        "is",
+        "it",
+        "its",
+        "many",
+        "me",
+        "much",
+        "of",
+        "on",
+        "or",
+        "please",
+        "show",
+        "tell",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "they",
+        "this",
+        "to",
+        "was",
+        "were",
+        "what",
+        "when",
+        "which",
+        "who",
+        "with",
+        "company",
+        "annual",
+        "report",
+        "year",
+        "fiscal",
+    ]
 )
 
 _ASKING = frozenset(
-    "growth grew grow change changed increase decrease difference compare compared versus vs percent percentage average "
-    "chart plot graph trend time new news latest recent recently rate high higher low lower did develop summarize say "
-    "增长 长率 走势 趋势 比较 对比 画图 图表 历年 变化 同比 新闻 最新 最近".split()
+    [
+        "growth",
+        "grew",
+        "grow",
+        "change",
+        "changed",
+        "increase",
+        "decrease",
+        "difference",
+        "compare",
+        "compared",
+        "versus",
+        "vs",
+        "percent",
+        "percentage",
+        "average",
+        "chart",
+        "plot",
+        "graph",
+        "trend",
+        "time",
+        "new",
+        "news",
+        "latest",
+        "recent",
+        "recently",
+        "rate",
+        "high",
+        "higher",
+        "low",
+        "lower",
+        "did",
+        "develop",
+        "summarize",
+        "say",
+        "增长",
+        "长率",
+        "走势",
+        "趋势",
+        "比较",
+        "对比",
+        "画图",
+        "图表",
+        "历年",
+        "变化",
+        "同比",
+        "新闻",
+        "最新",
+        "最近",
+    ]
 )
 
 
@@ -82,19 +179,27 @@ def asking(word: str) -> bool:
 
 def terms(text: str) -> list[str]:
     """The words of a text that say what it is about; Chinese as pairs of characters."""
-    words = [word for word in re.findall(r"[a-z0-9][a-z0-9&-]*", re.sub(r"[’']s?\b", " ", text.casefold())) if word not in _STOP]
+    words = [
+        word
+        for word in re.findall(r"[a-z0-9][a-z0-9&-]*", re.sub(r"[’']s?\b", " ", text.casefold()))
+        if word not in _STOP
+    ]
     runs = re.findall(r"[\u3400-\u9fff]+", text)
     pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
     return list(dict.fromkeys([*(_stem(word) for word in words), *pairs]))
 
 
 def _stem(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word  # noqa: PLR2004 - "gas" is no plural
+    return word[:-1] if len(word) > _SHORTEST_PLURAL and re.search("[^s]s$", word) else word
 
 
 def sentences(text: str) -> list[str]:
     """A text in its lines and sentences."""
-    parts = [part.strip() for line in text.splitlines() for part in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"])|(?<=[。！？；])(?!\s*\[)", line)]
+    parts = [
+        part.strip()
+        for line in text.splitlines()
+        for part in re.split(r"(?<=[.!?])\s+(?=[A-Z“\"])|(?<=[。！？；])(?!\s*\[)", line)
+    ]
     return [part for part in parts if part]
 
 
@@ -132,7 +237,7 @@ def asks_for_series(question: str) -> bool:
 
 _UNIT = re.compile(
     r"(?P<zh>单位[：:]?\s*(?P<zhu>(?:人民币)?[百千万亿]*(?:元|吨|股|美元|港元)))|"
-    r"(?P<money>US\$|A\$|USD|AUD|RMB|HK\$|EUR|€|£|\$)?\s?\(?(?:in\s+|expressed in\s+)(?P<size>thousands|millions|billions)"
+    r"(?P<money>US\$|A\$|USD|AUD|RMB|HK\$|EUR|€|£|\$)?\s?\(?(?:expressed )?in\s+(?P<size>thousands|millions|billions)"
     r"(?:\s+of\s+(?P<of>[A-Z][\w$. ]{0,20}?(?:dollars|yuan|euros)))?|"
     r"(?P<short>(?:US|A|HK)?\$\s?(?:m|M|bn|millions?|billions?|thousands?|’000|'000)(?!\w))",
     re.IGNORECASE,

@@ -167,8 +167,8 @@ class Section:
             raise Misuse(f"{self._of('excerpt_tokens and excerpt_chars')} were both given; give one of them.")
         if self.excerpt and (self.excerpt_tokens or self.excerpt_chars or self.messages):
             raise Misuse(
-                f"{self._of('excerpt')} was given, and so was {'messages' if self.messages else 'its size'}; an excerpt "
-                "of your own is as long as it is, and of a text."
+                f"{self._of('excerpt')} was given with messages or with a size; an excerpt of your own is of a text, "
+                "and as long as it is."
             )
         if self.excerpt_chars and self.messages:
             raise Misuse(f"{self._of('excerpt_chars')} is for texts; give messages excerpt_tokens or keep_recent.")

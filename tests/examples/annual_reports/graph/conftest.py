@@ -27,7 +27,13 @@ class Kept:
     def lookup(self, question: str, companies: Sequence[str], years: Sequence[int]) -> Cached:
         answer = self.answers.get(question, "")
         band = self.band if answer else "miss"
-        return Cached(band=band, answer=answer, question=question, score=1.0 if answer else 0.0, why="kept" if answer else "none is like it")
+        return Cached(
+            band=band,
+            answer=answer,
+            question=question,
+            score=1.0 if answer else 0.0,
+            why="kept" if answer else "none is like it",
+        )
 
     def store(self, draft: Draft) -> str:
         self.answers[draft.question] = draft.text
@@ -45,10 +51,10 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.shelf, name)
 
-    def search(self, company: str, query: str, years: Any = None) -> Any:
+    def search(self, company: str, query: str, *, years: Any = None) -> Any:
         self.searched[company] += 1
         self.queries.append(query)
-        return self.shelf.search(company, query, years)
+        return self.shelf.search(company, query, years=years)
 
 
 def growth(given: Calculating) -> Calculated:

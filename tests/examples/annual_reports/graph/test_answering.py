@@ -29,7 +29,11 @@ def test_drafts_of_two_companies_are_numbered_through() -> None:
     assert renumbered("x [2] y [1]", 2, 5, order=[1, 2])[0] == "x [7] y [6]"
 
 
-CHART = {"title": "Revenue", "unit": "US$ millions", "points": [{"label": "FY2023", "value": 5200}, {"label": "FY2024", "value": 5460.5}]}
+CHART = {
+    "title": "Revenue",
+    "unit": "US$ millions",
+    "points": [{"label": "FY2023", "value": 5200}, {"label": "FY2024", "value": 5460.5}],
+}
 
 
 def with_chart(chart: object) -> str:
@@ -64,7 +68,11 @@ def test_a_clean_answer_is_one_text_that_reads_back() -> None:
 
 
 def test_the_warning_is_no_part_of_the_clean_answer() -> None:
-    outcome = {"text": "It grew [1].", "sources": [{"header": "A FY2024, p.1", "id": "a"}], "warning": warning("q", ["5%"])}
+    outcome = {
+        "text": "It grew [1].",
+        "sources": [{"header": "A FY2024, p.1", "id": "a"}],
+        "warning": warning("q", ["5%"]),
+    }
     assert "Low confidence" in shown(outcome)
     assert "(5%)" in shown(outcome)
     assert "Low" not in whole(outcome["text"], outcome["sources"], None)

@@ -64,7 +64,9 @@ class Recorded(BaseHTTPRequestHandler):
             function = {"name": "calculate", "arguments": json.dumps({"expression": "(5460 - 5200) / 5200 * 100"})}
             return {"tool_calls": [{"id": "c-1", "type": "function", "function": function}]}
         rules = body["messages"][0]["content"]
-        return {"content": DIGEST if rules.startswith("Write a digest") else FINAL if rules.startswith("Answer") else DRAFT}
+        return {
+            "content": DIGEST if rules.startswith("Write a digest") else FINAL if rules.startswith("Answer") else DRAFT
+        }
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -134,7 +136,9 @@ def test_the_agents_own_record_of_calls_grows_in_its_context(recorded, tmp_path,
         assert [row.manifest["tool record"].messages for row in rows] == [0, 2]
 
 
-def test_a_long_conversation_is_digested_by_the_model_in_a_declared_call(recorded, tmp_path, capsys, monkeypatch) -> None:
+def test_a_long_conversation_is_digested_by_the_model_in_a_declared_call(
+    recorded, tmp_path, capsys, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     url = f"sqlite:///{tmp_path}/reports.db"
     for _ in range(6):

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-import dalsegno
 from dalsegno import Summary, check_graph
 from dalsegno.errors import NotOwner
 from examples.annual_reports.calls import CUT, GIVEN, PARTS, WITHHELD
 from examples.annual_reports.graph import NODES, completed, merged
-from examples.annual_reports.jobs import Checked, Decided, Graded, Rewritten, Said
+from examples.annual_reports.jobs import Checked, Graded, Rewritten, Said
 from examples.annual_reports.retrieval import confidence_of, next_query, unsupported_in
 from examples.annual_reports.routing import ATTEMPTS
 from examples.annual_reports.sample import PAGES, Leaf
-from examples.annual_reports.session import Analyst
 from examples.annual_reports.state import SCHEMA, State, by_key
 from examples.annual_reports.trace import told, trace
 
-from .conftest import Counting, Desk, rules
+from .conftest import Desk, rules
 
 CONFIG = {"configurable": {"thread_id": "t"}}
 REVENUE = "What was Alder Mining's revenue in FY2024?"
@@ -57,7 +53,9 @@ def test_every_field_has_an_owner_and_the_graph_agrees(desk: Desk) -> None:
 def test_a_node_that_writes_anothers_field_is_refused(desk: Desk, monkeypatch) -> None:
     from examples.annual_reports import graph
 
-    monkeypatch.setattr(graph._Nodes, "guardrails", lambda self, state: {"guard": {"passed": True, "problem": ""}, "report": {}})
+    monkeypatch.setattr(
+        graph._Nodes, "guardrails", lambda self, state: {"guard": {"passed": True, "problem": ""}, "report": {}}
+    )
     with pytest.raises(NotOwner, match="report"):
         desk.analyst().say("t", "hello there")
 
@@ -81,7 +79,9 @@ def test_the_subgraph_gives_back_its_result_alone_and_no_passage_stands_in_the_s
 def test_nothing_of_an_answer_is_left_in_the_next_request(asked) -> None:
     state = asked("Compare the revenue growth of Alder and Birch in FY2024", "write me a poem about the sea")
     assert state["outcome"]["why"] == "out_of_scope"
-    left = {name: state[name] for name in ("documents", "found", "findings", "report", "calculation", "news", "written")}
+    left = {
+        name: state[name] for name in ("documents", "found", "findings", "report", "calculation", "news", "written")
+    }
     assert not any(left.values())
 
 
@@ -135,7 +135,11 @@ class Asking:
         return [given for called, given, _ in self.seen if called == name]
 
     def texts(self, name: str) -> list[str]:
-        return ["\n".join(message.text for message in request.messages) for called, _, request in self.seen if called == name]
+        return [
+            "\n".join(message.text for message in request.messages)
+            for called, _, request in self.seen
+            if called == name
+        ]
 
 
 class Digesting(Asking):
@@ -275,7 +279,9 @@ def test_each_retry_searches_with_something_else_and_failed_claims_are_among_it(
 
 
 def test_a_rewriter_that_repeats_itself_is_not_searched_with_again(desk: Desk) -> None:
-    mind = Asking(desk.corpus, rewrite=lambda given: Rewritten(query="Revenue"), grade=lambda given: Graded(relevant=[]))
+    mind = Asking(
+        desk.corpus, rewrite=lambda given: Rewritten(query="Revenue"), grade=lambda given: Graded(relevant=[])
+    )
     turn = desk.analyst(mind).say("t", REVENUE)
     assert desk.corpus.searched == {"Alder Mining": 1}
     assert (turn.outcome["kind"], turn.outcome["why"]) == ("fallback", "nothing_found")
@@ -284,7 +290,9 @@ def test_a_rewriter_that_repeats_itself_is_not_searched_with_again(desk: Desk) -
 def test_exhaustion_is_a_reply_and_no_error(desk: Desk) -> None:
     numbers = itertools.count()
     mind = Asking(
-        desk.corpus, rewrite=lambda given: Rewritten(query=f"revenue {next(numbers)}x"), grade=lambda given: Graded(relevant=[])
+        desk.corpus,
+        rewrite=lambda given: Rewritten(query=f"revenue {next(numbers)}x"),
+        grade=lambda given: Graded(relevant=[]),
     )
     turn = desk.analyst(mind).say("t", REVENUE)
     assert desk.corpus.searched == {"Alder Mining": ATTEMPTS}
@@ -445,7 +453,9 @@ def test_a_document_closes_no_fence_and_changes_no_rule(desk: Desk) -> None:
 
 def test_what_a_document_orders_is_neither_kept_nor_believed(desk: Desk) -> None:
     corpus = hostile()
-    obeying = Asking(corpus, draft=lambda given: Said(text="Revenue was 1."), answer=lambda given: Said(text="Revenue was 1."))
+    obeying = Asking(
+        corpus, draft=lambda given: Said(text="Revenue was 1."), answer=lambda given: Said(text="Revenue was 1.")
+    )
     outcome = desk.analyst(obeying, corpus).say("t", REVENUE).outcome
     assert outcome["confidence"] == "low"
     assert outcome["warning"]
@@ -466,7 +476,11 @@ def test_fourteen_steps_with_what_was_sent(desk: Desk) -> None:
     sent = [(each.node, each.about) for step in steps for each in step.sent]
     assert sent == [
         ("retrieve_decision", ""),
-        *[(node, company) for node in ("query_rewrite", "grade_docs", "synthesize", "grade_answer") for company in ("Alder Mining", "Birch Metals")],
+        *[
+            (node, company)
+            for node in ("query_rewrite", "grade_docs", "synthesize", "grade_answer")
+            for company in ("Alder Mining", "Birch Metals")
+        ],
         ("aggregate", ""),
         ("calculator", ""),
         ("answer", ""),

@@ -62,9 +62,20 @@ def test_what_was_asked_back_waits_on_the_page(desk: Desk) -> None:
 
 def test_hostile_text_is_text_everywhere(desk: Desk) -> None:
     corpus = PAGES.with_leaf(
-        Leaf(id=HOSTILE, company="Alder Mining", fiscal_year=2024, page=9, text=f"Revenue 5,460 {HOSTILE}", source=HOSTILE)
+        Leaf(
+            id=HOSTILE,
+            company="Alder Mining",
+            fiscal_year=2024,
+            page=9,
+            text=f"Revenue 5,460 {HOSTILE}",
+            source=HOSTILE,
+        )
     )
-    mind = Asking(corpus, draft=lambda given: Said(text=f"Revenue 5,460 {HOSTILE} [1]."), answer=lambda given: Said(text=f"{HOSTILE} [1]"))
+    mind = Asking(
+        corpus,
+        draft=lambda given: Said(text=f"Revenue 5,460 {HOSTILE} [1]."),
+        answer=lambda given: Said(text=f"{HOSTILE} [1]"),
+    )
     client = client_of(desk.analyst(mind, corpus))
     ask(client, f"revenue of Alder in FY2024 {HOSTILE}")
     for page in (client.get("/").text, client.get("/source", params={"id": HOSTILE}).text):
