@@ -1,6 +1,7 @@
 """Arithmetic for questions about reports: exact, from figures that stand in the material, by rules or by a model.
 
-`calculate` computes an expression. `RuleCalculator` and `AgentCalculator` take a question and its material to a `Worked`.
+`calculate` computes an expression. `RuleCalculator` and `AgentCalculator` make a `Worked` of a question and what it is
+about.
 """
 
 from examples.annual_reports.calculator.agent import AgentCalculator

@@ -207,7 +207,9 @@ class _Parser:
         self._depth -= 1
         least, most, compute = function
         if not least <= len(arguments) <= most:
-            raise CalculationError(f"{name} takes {least} numbers{' or more' if most > least else ''}, not {len(arguments)}")
+            raise CalculationError(
+                f"{name} takes {least} numbers{' or more' if most > least else ''}, not {len(arguments)}"
+            )
         return compute(arguments)
 
     def _unambiguous(self) -> None:
@@ -226,7 +228,8 @@ class _Parser:
                 parted = True
         if grouped is not None and not parted:
             raise CalculationError(
-                f"{grouped.text!r} at {grouped.at + 1}: one number or several? Part numbers by a comma and a blank, or by ;"
+                f"{grouped.text!r} at {grouped.at + 1}: one number or several? "
+                "Part numbers by a comma and a blank, or by ;"
             )
 
 

@@ -41,7 +41,7 @@ _CELL = re.compile(
     re.IGNORECASE,
 )
 _IN_TEXT = re.compile(
-    rf"(?<![\w.,])(?P<open>\()?(?P<sign>[-−])?{_CURRENCY}\s?(?P<open2>\()?(?P<number>{_NUMBER})(?![\d])(?P<close>\))?\s?(?P<unit>[%％])?"
+    rf"(?<![A-Za-z0-9_.,])(?P<open>\()?(?P<sign>[-−])?{_CURRENCY}\s?(?P<open2>\()?(?P<number>{_NUMBER})(?![\d])(?P<close>\))?(?:\s?(?P<unit>[%％]))?"
     rf"(?:\s?(?P<scale>{_SCALE})(?![a-z]))?",
     re.IGNORECASE,
 )
@@ -55,7 +55,12 @@ _DAY = re.compile(
 _SCALE_LINES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bin (?:\w+ )*?thousands|[$€£¥(]\s?'?000s?\b|\bthousands of\b|千元", re.IGNORECASE), "thousand"),
     (re.compile(r"\bin (?:\w+ )*?billions|\bbillions of\b|[$€£]\s?billion|[$€£]bn\b|十亿元", re.IGNORECASE), "billion"),
-    (re.compile(r"\bin (?:\w+ )*?millions|\bmillions of\b|[$€£¥]\s?millions?\b|[$€£]m\b|\(millions|百万元", re.IGNORECASE), "million"),
+    (
+        re.compile(
+            r"\bin (?:\w+ )*?millions|\bmillions of\b|[$€£¥]\s?millions?\b|[$€£]m\b|\(millions|百万元", re.IGNORECASE
+        ),
+        "million",
+    ),
     (re.compile(r"亿元"), "亿"),
     (re.compile(r"万元"), "万"),
 )
@@ -117,12 +122,16 @@ def figures_of(text: str) -> Iterator[Figure]:
         alone = not (found["unit"] or found["scale"] or found["sign"])
         if alone and (_YEAR.fullmatch(number) or _DAY.search(bare[: found.start()])):
             continue
-        if bare[found.end() : found.end() + 1] in ("年", "月", "日") or (bare[found.end() : found.end() + 1].isalpha() and bare[found.end()] < "\u2e80"):
+        if bare[found.end() : found.end() + 1] in ("年", "月", "日") or (
+            bare[found.end() : found.end() + 1].isalpha() and bare[found.end()] < "\u2e80"
+        ):
             continue
         closed = found["close"] and (found["open"] or found["open2"])
         figure = _figure(found, found.start())
         if (found["open"] or found["open2"]) and not closed:
-            figure = Figure(value=-figure.value, unit=figure.unit, scale=figure.scale, text=figure.text.strip("( "), at=figure.at)
+            figure = Figure(
+                value=-figure.value, unit=figure.unit, scale=figure.scale, text=figure.text.strip("( "), at=figure.at
+            )
         yield figure
 
 

@@ -4,9 +4,10 @@ Rules of this module:
 
 * Words of the question choose the operation; its words and years choose rows and columns. What is not certain is not
   computed: without a row that shares a telling word with the question, or a figure of the year, there is no result.
-* A change is the later less the earlier, in percent of the earlier when a percentage is asked for; of figures that are
-  percentages themselves it is the difference in points. A difference of two things of one year is the first named less
-  the second. A part of a whole is in percent. An average or a total over a span of years takes every year that is there.
+* A change is the later less the earlier, in percent of the earlier when a percentage is asked for; of figures that
+  are percentages themselves it is the difference in points. A difference of two things of one year is the first named
+  less the second. A part of a whole is in percent. An average or a total over a span of years takes every year that
+  is there.
 * Pure: the same question and material give the same result.
 """
 
@@ -30,26 +31,39 @@ Operation = Literal["percent change", "change", "average", "total", "share", "ra
 
 _PERCENT = r"(?:percent(?:age)?|%|％)"
 _MOVE = r"(?:change|increase|decrease|growth|decline|grow|rise|fall|drop|grew|rose|fell)"
-_OPERATIONS: tuple[tuple[Operation, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(words, re.IGNORECASE))
-    for name, words in (
-        ("share", rf"(?:as|is|was|what|which|constitut\w+) (?:a|an|the)? ?{_PERCENT} (?:constitution )?(?:of|is|was)(?! {_MOVE})|proportion|share of|{_PERCENT} of (?:the )?(?:total|all|\d{{4}})|as a {_PERCENT} of|占.{{0,24}}(?:比例|比重|百分|多少)|占比|比重"),
-        ("percent change", rf"{_PERCENT}.{{0,24}}{_MOVE}|{_MOVE} (?:in|of) {_PERCENT}|{_MOVE}.{{0,40}}(?:in|by what) percent|growth rate|year[- ]on[- ]year|yoy|增长率|增幅|降幅|增速|同比|增长了?百分|变动率|(?:增长|下降|减少|增加)(?:幅度|百分比|比例)"),
-        ("average", r"(?<!weighted[- ])(?<!weighted )average|mean\b|(?<!加权)平均"),
-        ("ratio", r"\bratio\b|how many times|times (?:as|the)|倍|比率"),
-        ("change", rf"\b{_MOVE}d?s?\b|difference|how much (?:more|less|higher|lower)|变动|变化|差额|相差|增加|减少|增长|下降|差异"),
-        ("total", r"\btotal\b|\bsum\b|combined|altogether|together|合计|总共|共计|总和|之和|累计"),
-    )
-)
+_WORDS: dict[Operation, str] = {
+    "share": (
+        rf"(?:as|is|was|what|which|constitut\w+) (?:a|an|the)? ?{_PERCENT} (?:constitution )?(?:of|is|was)(?! {_MOVE})"
+        rf"|proportion|share of|{_PERCENT} of (?:the )?(?:total|all|\d{{4}})|as a {_PERCENT} of"
+        r"|占.{0,24}(?:比例|比重|百分|多少)|占比|比重"
+    ),
+    "percent change": (
+        rf"{_PERCENT}.{{0,24}}{_MOVE}|{_MOVE} (?:in|of) {_PERCENT}|{_MOVE}.{{0,40}}(?:in|by what) percent|growth rate"
+        r"|year[- ]on[- ]year|yoy|增长率|增幅|降幅|增速|同比|增长了?百分|变动率"
+        r"|(?:增长|下降|减少|增加)(?:幅度|百分比|比例)"
+    ),
+    "average": r"(?<!weighted[- ])average|mean\b|(?<!加权)平均",
+    "ratio": r"\bratio\b|how many times|times (?:as|the)|倍|比率",
+    "change": (
+        rf"\b{_MOVE}d?s?\b|difference|how much (?:more|less|higher|lower)"
+        r"|变动|变化|差额|相差|增加|减少|增长|下降|差异"
+    ),
+    "total": r"\btotal\b|\bsum\b|combined|altogether|together|合计|总共|共计|总和|之和|累计",
+}
+_OPERATIONS = {operation: re.compile(words, re.IGNORECASE) for operation, words in _WORDS.items()}
 _AS_SHARE = re.compile(rf"as (?:a|an|the)? ?(?:{_PERCENT}|proportion|ratio|share) of|\bto\b.{{0,40}}ratio|占")
-_RATE = re.compile(rf"margin|\brates?\b|ratio|{_PERCENT} of|as a {_PERCENT}|absolute|points?\b|率|比例|占", re.IGNORECASE)
+_RATE = re.compile(
+    rf"margin|\brates?\b|ratio|{_PERCENT} of|as a {_PERCENT}|absolute|points?\b|率|比例|占", re.IGNORECASE
+)
 _TOTAL = re.compile(r"\btotal\b|合计|总", re.IGNORECASE)
-_SPAN = re.compile(r"((?:19|20)\d{2})\s*(?:to|through|[-–—~至到])\s*(?:fy|fiscal|年)?\s*((?:19|20)\d{2})", re.IGNORECASE)
+_SPAN = re.compile(
+    r"((?:19|20)\d{2})\s*(?:to|through|[-–—~至到])\s*(?:fy|fiscal|年)?\s*((?:19|20)\d{2})", re.IGNORECASE
+)
 _OPERATION_WORDS = frozenset(
     terms(
-        "percentage percent change increase decrease increased decreased growth decline difference average mean sum ratio "
-        "proportion share respective between from to over value amount number year years fiscal end ended period company s "
-        "compared relative dollar million thousand billion as than more less"
+        "percentage percent change increase decrease increased decreased growth decline difference average mean sum "
+        "ratio proportion share respective between from to over value amount number year years fiscal end ended period "
+        "company s compared relative dollar million thousand billion as than more less"
     )
 )
 _DETAIL = 0.35
@@ -66,7 +80,7 @@ class _Scored:
 
 def operation_of(question: str) -> Operation:
     """What a question wants done with figures."""
-    return next((name for name, words in _OPERATIONS if words.search(question)), "none")
+    return next((name for name, words in _OPERATIONS.items() if words.search(question)), "none")
 
 
 class RuleCalculator:
@@ -224,7 +238,9 @@ def _several(question: str, scored: Sequence[_Scored]) -> list[tuple[Row, Cell]]
         cells = [(row, _cell(row, years[0] if years else None, question)) for row in rows]
         return [(row, cell) for row, cell in cells if cell is not None]
     for each in scored:
-        wanted: Iterable[int] = years if len(years) >= _PAIR else {year for cell in each.row.cells for year in cell.years}
+        wanted: Iterable[int] = (
+            years if len(years) >= _PAIR else {year for cell in each.row.cells for year in cell.years}
+        )
         if len(years) == 1 and not each.row.text:
             continue
         dated = [(each.row, cell) for year in sorted(wanted) if (cell := _cell(each.row, year, question)) is not None]
@@ -262,7 +278,9 @@ def _share(question: str, scored: Sequence[_Scored], *, percent: bool = True) ->
     if one is None or two is None:
         return Worked(problem="the part or its whole has no figure of that year")
     expression = f"{_signed(one)} / {_signed(two)}"
-    return _done(f"{expression} * 100" if percent else expression, "percent" if percent else "", [(part, one), (whole, two)])
+    return _done(
+        f"{expression} * 100" if percent else expression, "percent" if percent else "", [(part, one), (whole, two)]
+    )
 
 
 def _part_and_whole(question: str, one: Row, two: Row, year: int | None) -> tuple[Row, Row]:
@@ -301,12 +319,12 @@ def _unit(row: Row, cell: Cell) -> str:
 def _done(expression: str, unit: str, taken: Sequence[tuple[Row, Cell]]) -> Worked:
     scales = {cell.figure.scale for _, cell in taken if cell.figure.unit != "percent"}
     if len(scales) > 1:
-        return Worked(problem=f"the figures have different scales: {', '.join(sorted(scale or 'none' for scale in scales))}")
+        return Worked(
+            problem=f"the figures have different scales: {', '.join(sorted(scale or 'none' for scale in scales))}"
+        )
     steps = [f"{row.label[:80]}, {cell.head[-40:].strip() or 'no head'}: {cell.figure.text}" for row, cell in taken]
     try:
         value = calculate(expression)
     except CalculationError as error:
         return Worked(steps=tuple(steps), problem=str(error))
-    return Worked(
-        expression=expression, result=value, unit=unit, steps=(*steps, f"{expression} = {said(value)}")
-    )
+    return Worked(expression=expression, result=value, unit=unit, steps=(*steps, f"{expression} = {said(value)}"))

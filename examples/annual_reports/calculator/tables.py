@@ -24,7 +24,8 @@ __all__ = ["Cell", "Row", "rows_of"]
 
 _CELL = "|"
 _YEAR_CELL = re.compile(
-    r"(?:FY|F|fiscal)?\s*'?(?:19|20)\d{2}\s*(?:年度?|[AE*])?(?:\s*\(\w\))?|(?:FY|F|fiscal)\s*'?\d{2}(?:\s*\(\w\))?", re.IGNORECASE
+    r"(?:FY|F|fiscal)?\s*'?(?:19|20)\d{2}\s*(?:年度?|[AE*])?(?:\s*\(\w\))?|(?:FY|F|fiscal)\s*'?\d{2}(?:\s*\(\w\))?",
+    re.IGNORECASE,
 )
 _SHORT_YEAR = re.compile(r"\bF(?:Y|iscal)?\s?'?(\d{2})\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z•(])|(?<=[。；！？])|\n")
@@ -77,7 +78,13 @@ def rows_of(material: str) -> list[Row]:
         if _CELL in line:
             table.append([cell.strip() for cell in line.split(_CELL)])
             continue
-        if table and line.strip() and len(line) < _NEAR and not line.endswith((".", "。")) and not any(figures_of(line)):
+        if (
+            table
+            and line.strip()
+            and len(line) < _NEAR
+            and not line.endswith((".", "。"))
+            and not any(figures_of(line))
+        ):
             table.append([line.strip()])  # the name of a section, or a label that goes on
             continue
         if table:
@@ -118,7 +125,9 @@ def _table(lines: list[list[str]], above: Sequence[str]) -> list[Row]:
             for figure, head in zip(figures, heads[1:], strict=False)
             if figure is not None
         )
-        rows.append(Row(label=label or f"Total {section}".strip(), section=section, scale=scale_of(label) or scale, cells=made))
+        rows.append(
+            Row(label=label or f"Total {section}".strip(), section=section, scale=scale_of(label) or scale, cells=made)
+        )
     return _exchanged(rows)
 
 
@@ -169,6 +178,7 @@ def _sentences(line: str) -> Iterator[Row]:
         if not figures:
             continue
         years = [(found.start(), int(found[0])) for found in _YEAR_AT.finditer(sentence)]
+        dated: list[tuple[Figure, int | None]]
         if _RESPECTIVELY.search(sentence) and len(years) == len(figures):
             dated = [(figure, year) for figure, (_, year) in zip(figures, years, strict=True)]
         else:

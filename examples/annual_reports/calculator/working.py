@@ -39,8 +39,12 @@ class Worked:
 
     @property
     def text(self) -> str:
-        """The result for a reader, such as `(14,694 - 14,544) / 14,544 * 100 = 1.0314 percent`; empty when there is none."""
-        return "" if self.result is None else f"{self.expression} = {said(self.result)}{' ' if self.unit else ''}{self.unit}"
+        """The result for a reader, such as `(14694 - 14544) / 14544 * 100 = 1.0314 percent`; empty without one."""
+        return (
+            ""
+            if self.result is None
+            else f"{self.expression} = {said(self.result)}{' ' if self.unit else ''}{self.unit}"
+        )
 
 
 class Calculator(Protocol):

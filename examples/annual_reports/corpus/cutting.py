@@ -2,12 +2,12 @@
 
 Rules of this module:
 
-* A table stays whole, with its title, unit line and column heads, up to 6,000 letters. A longer one is cut between rows,
-  and each part begins with the same title, unit line and heads.
-* A table that begins a page without heads of its own, after a page that ended with a table of as many columns, goes on
-  with the heads of that one.
-* Text is cut between paragraphs, near 1,100 letters; a longer paragraph between sentences. A short last piece joins the
-  one before. A Chinese character counts as two letters.
+* A table stays whole, with its title, unit line and column heads, up to 6,000 letters. A longer one is cut between
+  rows, and each part begins with the same title, unit line and heads.
+* A table that begins a page without heads of its own, after a page that ended with a table of as many columns, goes
+  on with the heads of that one.
+* Text is cut between paragraphs, near 1,100 letters; a longer paragraph between sentences. A short last piece joins
+  the one before. A Chinese character counts as two letters.
 * No passage holds words of two pages.
 * Pure: no I/O.
 """
@@ -56,7 +56,9 @@ def _columns(table: Block) -> int:
 def _table(table: Block) -> Iterator[str]:
     head = table.lines[: table.head]
     if sum(map(weight, table.lines)) <= TABLE_WEIGHT or sum(map(weight, head)) > _MAX_HEAD:
-        yield from _filled(table.lines, TABLE_WEIGHT, ()) if sum(map(weight, head)) > _MAX_HEAD else ["\n".join(table.lines)]
+        yield from (
+            _filled(table.lines, TABLE_WEIGHT, ()) if sum(map(weight, head)) > _MAX_HEAD else ["\n".join(table.lines)]
+        )
         return
     yield from _filled(table.lines[table.head :], TABLE_WEIGHT, head)
 
@@ -96,10 +98,10 @@ def _filled(lines: Iterable[str], most: int, head: tuple[str, ...]) -> Iterator[
     gathered: list[str] = []
     used = start = sum(map(weight, head))
     for line in lines:
-        if gathered and used + weight(line) > most:
+        if gathered and used + weight(line) + 1 > most:
             yield "\n".join((*head, *gathered))
             gathered, used = [], start
         gathered.append(line)
-        used += weight(line)
+        used += weight(line) + 1
     if gathered:
         yield "\n".join((*head, *gathered))

@@ -88,6 +88,7 @@ def embedded_by(connection: sqlite3.Connection, embeddings: Embeddings | None) -
     row = connection.execute("SELECT value FROM facts WHERE name = 'embeddings'").fetchone()
     if row is not None and row[0] != name_of(chosen):
         raise IndexMismatch(
-            f"the index has vectors of {row[0]}, not of {name_of(chosen)}: open it with that one, or ingest into a new file"
+            f"the index has vectors of {row[0]}, not of {name_of(chosen)}: open it with "
+            "that one, or ingest into a new file"
         )
     return chosen

@@ -71,9 +71,7 @@ class Index:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     # --- what is there
@@ -161,7 +159,8 @@ class Index:
             company: its name, or any name by which `company_of` knows it.
             query: a question or search words, Chinese or English.
             years: fiscal years to keep to, where there are documents of them.
-            lexical, vector: how many candidates each of the two ways gives.
+            lexical: how many candidates the search by words gives.
+            vector: how many the search by vector gives.
             keep: how many are kept.
 
         Returns:
@@ -179,9 +178,7 @@ class Index:
             near = by_vector(self._matrix(number), asked_for, allowed)[: max(vector, 0)]
             ranked = fused((words, near))
             candidates = [self._numbered(passage) for passage, _ in ranked]
-        scores = self._reranker.score(
-            query, candidates, fused=[share for _, share in ranked], years=tuple(years or ())
-        )
+        scores = self._reranker.score(query, candidates, fused=[share for _, share in ranked], years=tuple(years or ()))
         order = sorted(range(len(candidates)), key=lambda at: -scores[at])[: max(keep, 0)]
         return [Found(passage=candidates[at], rank=rank, score=scores[at]) for rank, at in enumerate(order, 1)]
 
@@ -208,7 +205,9 @@ class Index:
     def _without_name(self, company: int, query: str) -> str:
         """A query without the company's own names, which every page of its reports has; as it is if nothing is left."""
         rest = folded(query)
-        for (alias,) in self._rows("SELECT alias FROM aliases WHERE company = ? ORDER BY length(alias) DESC", (company,)):
+        for (alias,) in self._rows(
+            "SELECT alias FROM aliases WHERE company = ? ORDER BY length(alias) DESC", (company,)
+        ):
             at = rest.find(alias)
             while at >= 0:
                 if _inside_word(rest, at) or _inside_word(rest, at + len(alias)):

@@ -86,6 +86,13 @@ def _found(path: Path) -> list[tuple[str, Path]]:
     return sorted((file.relative_to(path).as_posix(), file) for file in files if not file.name.startswith("."))
 
 
+def _cut(pages: list[Page]) -> list[tuple[int, Kind, str]]:
+    cut = list(pieces(pages))
+    if not cut:
+        raise Unreadable("no text in it: a scan? Run it through OCR, and ingest that")
+    return cut
+
+
 class _Taking:
     """One call of `ingest`."""
 
@@ -108,9 +115,7 @@ class _Taking:
             if (known := self._known(source, digest)) is not None:
                 return known
             pages = list(self._pages(file, source))
-            cut = list(pieces(pages))
-            if not cut:
-                raise Unreadable("no text in it: a scan? Run it through OCR, and ingest that")
+            cut = _cut(pages)
             company, fiscal_year = self._said
             identity = identity_of(pages, source, company=company, fiscal_year=fiscal_year)
             vectors = self._embedded([text for _, _, text in cut])
@@ -207,9 +212,7 @@ class _Taking:
                 ((company, term, document, postings_of(postings[term])) for term in sorted(postings)),
             )
             connection.execute("DELETE FROM companies WHERE id NOT IN (SELECT company FROM documents)")
-            connection.execute(
-                "INSERT OR IGNORE INTO facts VALUES ('embeddings', ?)", (name_of(self._embeddings),)
-            )
+            connection.execute("INSERT OR IGNORE INTO facts VALUES ('embeddings', ?)", (name_of(self._embeddings),))
         return Document(
             source=source,
             status="replaced" if replaced else "added",
@@ -226,11 +229,14 @@ class _Taking:
         names = list(dict.fromkeys((identity.company, *identity.aliases)))
         row = None
         for name in names:
-            row = row or connection.execute(
-                "SELECT id, name FROM companies WHERE key = ? UNION ALL SELECT c.id, c.name FROM companies c "
-                "JOIN aliases a ON a.company = c.id WHERE a.alias = ?",
-                (company_key(name), folded(name)),
-            ).fetchone()
+            row = (
+                row
+                or connection.execute(
+                    "SELECT id, name FROM companies WHERE key = ? UNION ALL SELECT c.id, c.name FROM companies c "
+                    "JOIN aliases a ON a.company = c.id WHERE a.alias = ?",
+                    (company_key(name), folded(name)),
+                ).fetchone()
+            )
         if row is None:
             row = connection.execute(
                 "INSERT INTO companies (key, name) VALUES (?, ?) RETURNING id, name",

@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from examples.annual_reports.corpus.passages import CELL, Block
 from examples.annual_reports.corpus.paragraphs import paragraphs
+from examples.annual_reports.corpus.passages import CELL, Block
 from examples.annual_reports.corpus.pdf import Word
 
 __all__ = ["blocks_of", "is_figure", "is_unit_line"]
@@ -31,7 +31,8 @@ _FIGURE = re.compile(
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d{2}(?:[AE]|年度?)?", re.IGNORECASE)
 _UNITS = re.compile(
     r"\bin (?:\w+ )?(?:thousands|millions|billions)\b|\((?:US|HK|A)?[$€£¥]? ?(?:thousands?|millions?|billions?)\b"
-    r"|\b(?:amounts|dollars|figures) in\b|[$€£¥] ?(?:000|m|bn|millions?|thousands?)\b|单位\s*[:：]|金额单位|(?:人民币)?[千万亿]元[)）]",
+    r"|\b(?:amounts|dollars|figures) in\b|[$€£¥] ?(?:000|m|bn|millions?|thousands?)\b"
+    r"|单位\s*[:：]|金额单位|(?:人民币)?[千万亿]元[)）]",
     re.IGNORECASE,
 )
 _SIGNS_BEFORE = frozenset({"$", "€", "£", "¥", "￥", "(", "US$", "HK$", "A$", "C$", "RMB"})
@@ -48,6 +49,7 @@ _MAX_FIGURE = 24
 _LONG_CELL = 60
 _INDENT = 40.0
 _DRIFT = 12.0
+_PROSE_CHARS = 25
 _BULLETS = frozenset("•●▪■◆◦·‣○")
 
 
@@ -151,7 +153,12 @@ def _line(words: list[Word]) -> _Line:
 
 
 def _glued(before: str, after: str) -> bool:
-    return before[-1] in "(（" or after[0] in ")）,，。；" or (after[0] in "%％" and before[-1].isdigit()) or (before[-1] > "\u2e80" and after[0] > "\u2e80")
+    return (
+        before[-1] in "(（"
+        or after[0] in ")）,，。；"
+        or (after[0] in "%％" and before[-1].isdigit())
+        or (before[-1] > "\u2e80" and after[0] > "\u2e80")
+    )
 
 
 def _parted(before: str, after: str, gap: float, height: float) -> bool:
@@ -207,7 +214,7 @@ def _gutter(words: list[Word]) -> float | None:
 
 def _prose(side: Sequence[str]) -> bool:
     """Whether most lines of a column are words, many of them."""
-    return sum(len(text) > 25 and not is_figure(text.split()[-1]) for text in side) > 0.6 * len(side)
+    return sum(len(text) > _PROSE_CHARS and not is_figure(text.split()[-1]) for text in side) > 0.6 * len(side)
 
 
 def _crosses(line: _Line, x: float) -> bool:
@@ -310,7 +317,9 @@ def _columns(rows: list[_Line]) -> list[tuple[float, float]]:
 
 def _both(one: tuple[float, float], two: tuple[float, float], rows: list[_Line]) -> bool:
     """Whether a row has figures in both places, so that they are two columns."""
-    return any(all(any(p[0] <= cell.left and cell.right <= p[1] for cell in row.cells[1:]) for p in (one, two)) for row in rows)
+    return any(
+        all(any(p[0] <= cell.left and cell.right <= p[1] for cell in row.cells[1:]) for p in (one, two)) for row in rows
+    )
 
 
 def _row(line: _Line, columns: list[tuple[float, float]], left: float) -> str:

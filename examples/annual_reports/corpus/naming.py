@@ -2,10 +2,12 @@
 
 Rules of this module:
 
-* A company is the legal name on the first pages (`Best Buy Co., Inc.`, `江河矿业股份有限公司`) that stands where a title page
-  has it, agrees with the file name, or is said most often. Where there is none, the file name's first part.
-* The fiscal year is what the title page calls it (`fiscal 2022`, `FY24`, `2023年年度报告`); else the year of the period's
-  end. A document also *covers* the calendar year in which its fiscal year ends, since some number their years by it.
+* A company is the legal name on the first pages (`Best Buy Co., Inc.`, `江河矿业股份有限公司`) that stands where a
+  title page has it, agrees with the file name, or is said most often. Where there is none, the file name's first
+  part.
+* The fiscal year is what the title page calls it (`fiscal 2022`, `FY24`, `2023年年度报告`); else the year of the
+  period's end. A document also *covers* the calendar year in which its fiscal year ends, since some number their
+  years by it.
 * Names are compared without their legal form (`Inc.`, `plc`, `股份有限公司`), case and signs.
 * Pure: no I/O. A caller's word goes before all of it.
 """
@@ -26,8 +28,13 @@ _FIRST_PAGES = 3
 _READ_PAGES = 40
 _AGREES = 10
 _TITLE_LINES = 12
-_FORM = r"(?:,? (?:co\.?|company))?,? (?:inc|corp|corporation|incorporated|plc|p\.l\.c|ltd|limited|company|co|n\.v|s\.a|se|ag|llc|lp|holdings|group)\b\.?"
-_ENGLISH = re.compile(rf"\b((?:[A-Z][\w&'’.\-]*|of|and|the|&)(?: (?:[A-Z][\w&'’.\-]*|of|and|&))*{_FORM})", re.IGNORECASE)
+_FORM = (
+    r"(?:,? (?:co\.?|company))?,? (?:inc|corp|corporation|incorporated|plc|p\.l\.c|ltd|limited|company|co|n\.v|s\.a|se"
+    r"|ag|llc|lp|holdings|group)\b\.?"
+)
+_ENGLISH = re.compile(
+    rf"\b((?:[A-Z][\w&'’.\-]*|of|and|the|&)(?: (?:[A-Z][\w&'’.\-]*|of|and|&))*{_FORM})", re.IGNORECASE
+)
 _CAPITAL = re.compile(r"[A-Z]")
 _CHINESE = re.compile(r"([\u4e00-\u9fff（）()]{2,30}?(?:股份有限公司|有限责任公司|集团有限公司|有限公司))")
 _CHINESE_FORM = re.compile(r"(?:股份有限公司|有限责任公司|集团有限公司|有限公司)$")
@@ -39,15 +46,24 @@ _INDUSTRY = re.compile(
 )
 _REGISTRANT = re.compile(r"exact name of registrant", re.IGNORECASE)
 _LEAD = re.compile(r"^(?:the|and|of|by|for|to|in|at|from|with|between)\s+", re.IGNORECASE)
-_NOT_ISSUER = re.compile(r"证券|银行|会计师|律师|评估|交易所|中登|登记结算|stock exchange|securities and exchange|\bllp\b|bank of", re.IGNORECASE)
+_NOT_ISSUER = re.compile(
+    r"证券|银行|会计师|律师|评估|交易所|中登|登记结算|stock exchange|securities and exchange|\bllp\b|bank of",
+    re.IGNORECASE,
+)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _END = re.compile(
     rf"(?:year|period|months?|quarter|weeks)\s+ended\s+((?:{_MONTHS})\s+\d{{1,2}},?\s+(?:19|20)\d{{2}}|\d{{1,2}}\s+(?:{_MONTHS})\s+(?:19|20)\d{{2}})",
     re.IGNORECASE,
 )
 _DATE_YEAR = re.compile(r"((?:19|20)\d{2})")
-_FISCAL = re.compile(r"\b(?:fiscal(?: year)?|FY)[ -]?'?((?:19|20)\d{2}|\d{2}\b)|((?:19|20)\d{2}) (?:annual report|form 10-k)|annual report (?:for |of )?((?:19|20)\d{2})", re.IGNORECASE)
-_ZH_YEAR = re.compile(r"((?:19|20)\d{2}|[二两一][〇○零九Oo0]{1}[〇○零一二三四五六七八九]{2})\s*年?\s*(?:年度报告|半年度报告|年报|中期报告|第[一二三四]季度报告|季度报告)")
+_FISCAL = re.compile(
+    r"\b(?:fiscal(?: year)?|FY)[ -]?'?((?:19|20)\d{2}|\d{2}\b)|((?:19|20)\d{2}) (?:annual report|form 10-k)"
+    r"|annual report (?:for |of )?((?:19|20)\d{2})",
+    re.IGNORECASE,
+)
+_ZH_YEAR = re.compile(
+    r"((?:19|20)\d{2}|[二两一][〇○零九Oo0]{1}[〇○零一二三四五六七八九]{2})\s*年?\s*(?:年度报告|半年度报告|年报|中期报告|第[一二三四]季度报告|季度报告)"
+)
 _ZH_DIGITS = str.maketrans("〇○零一二三四五六七八九两Oo", "000123456789200")
 _FILE_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)|(?<![A-Za-z])FY(\d{2})(?!\d)", re.IGNORECASE)
 _SIGNS = re.compile(r"[\W_]+")
@@ -85,7 +101,11 @@ def identity_of(
     rest = [line for page in pages[_FIRST_PAGES:_READ_PAGES] for block in page.blocks for line in block.lines]
     legal = _legal_name(lines, rest, source)
     said = company or (legal and _shown(legal)) or _spelled(_from_file(source), lines)
-    others = [legal, company, *_short_names(pages), *_tickers(lines)] if company is None or _same(company, legal) else [company]
+    others = (
+        [legal, company, *_short_names(pages), *_tickers(lines)]
+        if company is None or _same(company, legal)
+        else [company]
+    )
     year, covers = _years(lines, rest, source) if fiscal_year is None else (fiscal_year, {fiscal_year})
     return Identity(
         company=said,
@@ -148,8 +168,8 @@ def _names(line: str) -> Iterator[str]:
         name = found[1].strip(" ,")
         while (shorter := _LEAD.sub("", name)) != name:
             name = shorter
-        words = [word for word in name.split() if word.lower() not in ("of", "and", "&")]
-        if len(words) > 1 and all(_CAPITAL.match(word) for word in words) and not _NOT_ISSUER.search(name):
+        words = [word for word in _ENGLISH_FORM.sub("", name).split() if word.lower() not in ("of", "and", "&")]
+        if words and all(_CAPITAL.match(word) for word in words) and not _NOT_ISSUER.search(name):
             yield name
     for found in _CHINESE.finditer(line):
         name = found[1].strip("（）()")

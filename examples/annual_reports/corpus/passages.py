@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CELL", "Block", "Document", "Found", "Ingested", "IndexMismatch", "Page", "Passage", "Unreadable"]
+__all__ = ["CELL", "Block", "Document", "Found", "IndexMismatch", "Ingested", "Page", "Passage", "Unreadable"]
 
 CELL = " | "
 """What stands between two cells of a table's row."""

@@ -22,6 +22,10 @@ _PASSWORD_ERROR = 4
 _JUMP = 0.8
 _WORD_CHARS = 200
 _MAX_PAGES = 5000
+_FLAT = 0.05
+_DASHES = frozenset(map(ord, "-‐‑‒–—―−_"))
+_BEYOND = 0x110000
+_SURROGATES = range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +84,12 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     refs = [ctypes.byref(each) for each in (left, right, bottom, top)]
     handle, unicode_of, box_of = text.raw, raw.FPDFText_GetUnicode, raw.FPDFText_GetCharBox
+    loose, loose_of = raw.FS_RECTF(), raw.FPDFText_GetLooseCharBox
     run: list[str] = []
     box = (0.0, 0.0, 0.0, 0.0)
     for at in range(text.count_chars()):
         code = unicode_of(handle, at)
-        char = chr(code) if 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else " "
+        char = chr(code) if 0 < code < _BEYOND and code not in _SURROGATES else " "
         if char.isspace() or char in "\ufffe\uffff\x02\ufeff":
             if run:
                 yield Word("".join(run), *box)
@@ -93,11 +98,15 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
         if not box_of(handle, at, *refs):
             continue
         here = (left.value, bottom.value, right.value, top.value)
+        if top.value - bottom.value < _FLAT and loose_of(handle, at, ctypes.byref(loose)) and code not in _DASHES:
+            here = (loose.left, loose.bottom, loose.right, loose.top)  # a font that is not here: its glyphs have no ink
         if run and (_apart(box, here) or len(run) >= _WORD_CHARS):
             yield Word("".join(run), *box)
             run = []
-        box = here if not run else (
-            min(box[0], here[0]), min(box[1], here[1]), max(box[2], here[2]), max(box[3], here[3])
+        box = (
+            here
+            if not run
+            else (min(box[0], here[0]), min(box[1], here[1]), max(box[2], here[2]), max(box[3], here[3]))
         )
         run.append(char)
     if run:
@@ -107,4 +116,8 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
 def _apart(box: tuple[float, float, float, float], here: tuple[float, float, float, float]) -> bool:
     """Whether a character cannot belong to the word that ends at `box`."""
     height = max(box[3] - box[1], here[3] - here[1], 1.0)
-    return here[0] - box[2] > _JUMP * height or here[0] < box[0] - height or min(box[3], here[3]) < max(box[1], here[1]) - height
+    return (
+        here[0] - box[2] > _JUMP * height
+        or here[0] < box[0] - height
+        or min(box[3], here[3]) < max(box[1], here[1]) - height
+    )

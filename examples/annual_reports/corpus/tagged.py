@@ -2,12 +2,13 @@
 
 Rules of this module:
 
-* Two forms are read. JSON lines, `{"page": 3, "type": "text", "inside": "…"}`, where `type` is `text`, `excel` (a table's
-  row, its cells as a list), or a running head or foot, which is left out. Plain text, where a form feed or a line of its
-  own such as `[page 3]`, `--- Page 3 ---` or `第3页` begins a page; rows of at least two cells parted by tabs or ` | ` are
-  a table.
+* Two forms are read. JSON lines, `{"page": 3, "type": "text", "inside": "…"}`, where `type` is `text`, `excel` (a
+  table's row, its cells as a list), or a running head or foot, which is left out. Plain text, where a form feed or a
+  line of its own such as `[page 3]`, `--- Page 3 ---` or `第3页` begins a page; rows of at least two cells parted by
+  tabs or ` | ` are a table.
 * Rows that follow one another on a page are one table; short lines right above are its title, unit line and heads.
-* Only the text is taken from a file; nothing in it is run. UTF-8, with or without a mark; GB 18030 where it is no UTF-8.
+* Only the text is taken from a file; nothing in it is run. UTF-8, with or without a mark; GB 18030 where it is no
+  UTF-8.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Rules of this module:
 
 * A text's vector is made of its words, the four-letter pieces of its longer words, its Chinese characters in ones and
-  twos, and the metrics it names (`metrics.py`), each hashed to two of 1,024 places with a sign. So `repurchased` is near
-  `repurchases` and `revenue` near `营业收入`; what shares neither words nor a metric is not near. That is less than a
-  trained model knows: pass any LangChain `Embeddings` where meaning matters.
+  twos, and the metrics it names (`metrics.py`), each hashed to two of 1,024 places with a sign. So `repurchased` is
+  near `repurchases` and `revenue` near `营业收入`; what shares neither words nor a metric is not near. That is less
+  than a trained model knows: pass any LangChain `Embeddings` where meaning matters.
 * The same text gives the same vector in every process, on every platform.
 """
 

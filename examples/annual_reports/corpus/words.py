@@ -18,13 +18,18 @@ from functools import lru_cache
 
 __all__ = ["asked", "folded", "stem", "terms"]
 
-_RUN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|[^\W_\u3400-\u9fff]+")
+_RUN = re.compile(
+    r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|[^\W_\u3400-\u9fff]+"
+)
 _PART = re.compile(r"\d{2,}|[a-z]{2,}")
 _SHORT_WORD = 3
 _ASKING = frozenset(
-    "a an and any are as at be been by did do does for from had has have how if in is it its many me much of on or our s "
-    "tell that the their there these this to us was were what when where which who why will with you your the please "
-    "give show".split()
+    re.findall(
+        r"\w+",
+        """a an and any are as at be been by did do does for from give had has have how if in is it its many me much
+        of on or our please s show tell that the their there these this to us was were what when where which who why
+        will with you your""",
+    )
 )
 _ASKING_ZH = re.compile(
     r"是多少|是什么|有哪些|是哪些|是谁|为多少|分别|请问|多少|什么|哪些|哪里|哪个|如何|怎样|怎么|是否|情况|请|吗|呢|的|了|？|\?"
@@ -67,9 +72,7 @@ def stem(word: str) -> str:
         return word
     if word.endswith("ies") and word[-4] not in "ae":
         word = word[:-3] + "y"
-    elif word.endswith("es") and word[-3] not in "aeo":
-        word = word[:-1]
-    elif word.endswith("s") and word[-2] not in "us":
+    elif (word.endswith("es") and word[-3] not in "aeo") or (word.endswith("s") and word[-2] not in "us"):
         word = word[:-1]
     for ending in ("ing", "ed"):
         root = word[: -len(ending)]

@@ -2,10 +2,10 @@
 
 Rules of this module:
 
-* A value is right when it is the dataset's within half of its second digit after the point (TAT-QA rounds to two). Where
-  the answer is in percent, a derivation may give the fraction.
-* By rules, the calculator gets the question, the table and the paragraphs, and nothing of the derivation. What it does
-  not compute counts as not answered, apart from what it computes wrong.
+* A value is right when it is the dataset's within half of its second digit after the point (TAT-QA rounds to two).
+  Where the answer is in percent, a derivation may give the fraction.
+* By rules, the calculator gets the question, the table and the paragraphs, and nothing of the derivation. What it
+  does not compute counts as not answered, apart from what it computes wrong.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def measure_arithmetic(data: Path) -> Computed:
             verdict = "unanswered" if worked.result is None else "right" if _same(worked.result, answer) else "wrong"
             ruled[operation_of(asked["question"]), verdict] += 1
     operations = sorted({operation for operation, _ in ruled})
-    table_of = {name: tuple(ruled[name, verdict] for verdict in ("right", "wrong", "unanswered")) for name in operations}
+    table_of = {
+        name: tuple(ruled[name, verdict] for verdict in ("right", "wrong", "unanswered")) for name in operations
+    }
     right, wrong, unanswered = (sum(counts) for counts in zip(*table_of.values(), strict=True))
     return Computed(
         questions=derived.total(),

@@ -49,8 +49,16 @@ class Taken:
     index_bytes: int
 
 
-def measure_ingestion(data: Path) -> list[Taken]:
-    """Ingest every document of the data folder, and one of 300 pages, each into a new index."""
+def measure_ingestion(data: Path, *, pages: int = LONG) -> list[Taken]:
+    """Ingest every document of the data folder, and a long one made of its PDFs, each into a new index.
+
+    Args:
+        data: the folder with `financebench` and `finqwen_zh`.
+        pages: of the long one; none for 0.
+
+    Raises:
+        FileNotFoundError: there are no documents in it.
+    """
     documents = [
         *sorted((data / "financebench" / "pdfs").glob("*.pdf")),
         *sorted((data / "finqwen_zh").glob("*_prospectus.txt")),
@@ -59,26 +67,26 @@ def measure_ingestion(data: Path) -> list[Taken]:
         raise FileNotFoundError(f"{data}: no documents in it; say --data")
     with tempfile.TemporaryDirectory() as folder:
         pdfs = [document for document in documents if document.suffix == ".pdf"]
-        if pdfs:
-            documents.append(_long(pdfs, Path(folder) / f"LONG_2024_{LONG}_PAGES.pdf"))
+        if pdfs and pages:
+            documents.append(_long(pdfs, pages, Path(folder) / f"LONG_2024_{pages}_PAGES.pdf"))
         return [_taken(document, Path(folder) / f"{number}.index") for number, document in enumerate(documents)]
 
 
-def _long(documents: list[Path], target: Path) -> Path:
+def _long(documents: list[Path], pages: int, target: Path) -> Path:
     import pypdfium2  # noqa: PLC0415 - only where PDFs are measured
 
     made = pypdfium2.PdfDocument.new()
-    while len(made) < LONG:
+    while len(made) < pages:
         for document in documents:
             with pypdfium2.PdfDocument(document) as source:
-                made.import_pages(source, list(range(min(len(source), LONG - len(made)))))
+                made.import_pages(source, list(range(min(len(source), pages - len(made)))))
     made.save(target)
     made.close()
     return target
 
 
 def _taken(document: Path, index: Path) -> Taken:
-    told = subprocess.run(
+    told = subprocess.run(  # noqa: S603 - this interpreter, a program written above
         [sys.executable, "-c", _CHILD, str(document), str(index)], check=True, capture_output=True, text=True
     )
     pages, passages, tables, seconds, memory, problem = json.loads(told.stdout)

@@ -2,11 +2,11 @@
 
 Rules of this module:
 
-* Labels are not made by searching. financebench names an evidence page for each question. The prospectus questions have
-  the forms of FinQwen's, asked of the prospectus that is there, since FinQwen's own ask about others and carry no pages;
-  a page counts when it says all that the answer needs (`says`, compared without blanks). TAT-QA's contexts, a table and
-  its paragraphs each, are the pages of one document, and the page of a question is its own; many questions would fit
-  several pages, so the ways compare there and the height says little.
+* Labels are not made by searching. financebench names an evidence page for each question. The prospectus questions
+  have the forms of FinQwen's, asked of the prospectus that is there, since FinQwen's own ask about others and carry
+  no pages; a page counts when it says all that the answer needs (`says`, compared without blanks). TAT-QA's contexts,
+  a table and its paragraphs each, are the pages of one document, and the page of a question is its own; many
+  questions would fit several pages, so the ways compare there and the height says little.
 * A question counts as found at the rank of the first kept passage of any of its pages. MRR takes 0 for one not found.
 * The company is told to both sides; whether the program would have found it in the question is counted beside.
 """
@@ -165,8 +165,8 @@ def measure_retrieval(data: Path, *, embeddings: Embeddings | None = None) -> li
                 "plain BM25": lambda whose, asked: index.by_words(whose, asked, keep=KEPT),
                 "BM25 without the company's name": lambda whose, asked: fused.search(whose, asked, vector=0),
                 "vectors": lambda whose, asked: fused.search(whose, asked, lexical=0),
-                "both, fused": lambda whose, asked: fused.search(whose, asked),
-                "both, fused, reranked": lambda whose, asked: index.search(whose, asked),
+                "both, fused": fused.search,
+                "both, fused, reranked": index.search,
             }
             return [
                 _asked(index, ways, name, [each for each in questions if each.set == name], owners)
@@ -208,10 +208,6 @@ def _asked(
 
 def _rank(found: Sequence[Found], question: Question) -> int | None:
     return next(
-        (
-            each.rank
-            for each in found
-            if each.passage.source == question.source and each.passage.page in question.pages
-        ),
+        (each.rank for each in found if each.passage.source == question.source and each.passage.page in question.pages),
         None,
     )
