@@ -69,8 +69,8 @@ def connect(
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
-        embedder: makes the vectors of long-term memory and of the answer cache: any LangChain `Embeddings`, or an `Embedder`. None: both go
-            by words alone.
+        embedder: makes the vectors of long-term memory and of the answer cache: any LangChain `Embeddings`, or an
+            `Embedder`. None: both go by words alone.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.

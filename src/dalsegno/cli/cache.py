@@ -2,7 +2,8 @@
 
 Rules of this module:
 
-* `remove` takes an id, enough of its beginning, or the question; it says what went and in which threads it had been said.
+* `remove` takes an id, enough of its beginning, or the question; it says what went and in which threads it had been
+  said.
 * `calibrate` reads pairs of questions from a file and needs the embedder that the program connects with, named as
   `module:name`; without one it draws the lines of the words.
 * Answers are written by programs, through the gate; nothing here writes one.
@@ -159,9 +160,7 @@ def calibrate(
     """Find out on pairs of questions where an embedder's hits and references begin, and record it."""
     given = pairs_of(_text(pairs), str(pairs))
     maker = None if embedder is None else target(embedder)
-    if callable(maker) and not hasattr(maker, "embed_query"):
-        maker = maker()
-    elif isinstance(maker, type):
+    if isinstance(maker, type) or (callable(maker) and not hasattr(maker, "embed_query")):
         maker = maker()
     with frame.connect(create=True) as ds:
         found = ds.cache.calibrate(given, embedder=maker)
@@ -238,11 +237,13 @@ def _tell_removed(frame: Frame, gone: Removed) -> None:
 def _tell_calibration(frame: Frame, found: Calibration) -> None:
     safe = f"hits from {found.hit:.4f}" if found.hit <= 1 else "no line of hits is safe"
     frame.out.note(
-        f"calibration {found.number} of {found.embedder} ({found.dims} numbers): {safe}, references from {found.reference:.4f}"
+        f"calibration {found.number} of {found.embedder} ({found.dims} numbers): {safe}, "
+        f"references from {found.reference:.4f}"
     )
     frame.out.note(
-        f"of {found.different:,} different pairs {found.false_hits:,} hit ({found.rate:.2%}; 95 % interval by Clopper and "
-        f"Pearson {found.low:.2%} to {found.high:.2%}); by the line alone, without guards, {found.false_alone:,}"
+        f"of {found.different:,} different pairs {found.false_hits:,} hit ({found.rate:.2%}; 95 % interval by "
+        f"Clopper and Pearson {found.low:.2%} to {found.high:.2%}); by the line alone, without "
+        f"guards, {found.false_alone:,}"
     )
     frame.out.note(f"of {found.same:,} same pairs {found.hits:,} hit and {found.references:,} are at least references")
     if found.different < _FEW:

@@ -4,8 +4,8 @@ Rules of this module:
 
 * What may be kept is decided by the gate (`core/answers/gate.py`), what may be handed out by form, guards, scope and
   sources (`services/answers.py`). A refusal is an answer of its kind, not an error; a wrong call is `Misuse`.
-* The cache may fail: an embedder that fails, a database that cannot be reached, a row that makes no sense are a miss with
-  a warning in the log `dalsegno.cache`, never an answer and never an error of the caller's run.
+* The cache may fail: an embedder that fails, a database that cannot be reached, a row that makes no sense are a miss
+  with a warning in the log `dalsegno.cache`, never an answer and never an error of the caller's run.
 * A question that leans on its conversation is completed by `context`, or else neither looked up nor kept.
 * Vectors are made before the transaction begins, and only where there is a calibration that says what they mean.
 """
@@ -26,7 +26,7 @@ from dalsegno.contracts import Embedder, Store
 from dalsegno.core.answers.calibration import Pair, calibrated
 from dalsegno.core.answers.followups import Carried, carried_of, completed
 from dalsegno.core.answers.forms import MAX_CHARACTERS, form_of
-from dalsegno.core.answers.gate import Draft, judge
+from dalsegno.core.answers.gate import Draft, Verdict, judge
 from dalsegno.core.answers.scoring import LEXICAL, likeness
 from dalsegno.core.answers.values import Answer, Calibration, Lookup, Removed, Stats, Stored
 from dalsegno.core.search import fold
@@ -152,8 +152,8 @@ class Cache(Face):
         scope: str,
         sources: Mapping[str, str] | None,
         entities: Sequence[str] | None = None,
-        quality: float | bool | None = None,
-        groundedness: float | bool | None = None,
+        quality: Verdict = None,
+        groundedness: Verdict = None,
         finish_reason: str | None = None,
         complete: bool | None = None,
         ttl: timedelta | None = None,
@@ -170,10 +170,12 @@ class Cache(Face):
             question: as it was asked.
             answer: the clean answer, before any warning or notice is put under it.
             scope: see `lookup`.
-            sources: what it rests on, versions by id; None, on purpose, for an answer that rests on nothing that changes.
+            sources: what it rests on, versions by id; None, on purpose, for an answer that rests on nothing that
+                changes.
             entities: whom the question is about, where its words do not say so; one of them completes a question that
                 leans on its conversation.
-            quality: the verdict of a quality gate, or its score (from 0.8 on it has passed). Without one nothing is kept.
+            quality: the verdict of a quality gate, or its score (from 0.8 on it has passed). Without one nothing is
+                kept.
             groundedness: the same of a check that the answer is grounded; None where there was none.
             finish_reason: how the model ended, in its provider's words.
             complete: whether the answer is whole; needed where `finish_reason` is not known.
@@ -181,8 +183,8 @@ class Cache(Face):
             context: what completes a question that leans on its conversation.
             shared: whether all users get it. By itself an answer is its connection's user's; without one, everyone's.
             thread_id: the thread it was written in; erasing that takes it along.
-            derived_from: lookups, or ids of answers, that helped to write it. A reference that `lookup` gave for the same
-                question counts by itself.
+            derived_from: lookups, or ids of answers, that helped to write it. A reference that `lookup` gave for the
+                same question counts by itself.
             prompts: what the program told the model to do, so that an echo of it is known for one.
             evidence: the texts it was made from; then each of its figures must stand in them.
 
@@ -194,8 +196,9 @@ class Cache(Face):
             Misuse: an argument is wrong.
         """
         kept = self._kept(
-            question, answer, scope, sources, entities, quality, groundedness, finish_reason, complete, ttl, context, shared,
-            thread_id, derived_from, prompts, evidence,
+            question, answer, scope, sources, entities=entities, quality=quality, groundedness=groundedness,
+            finish_reason=finish_reason, complete=complete, ttl=ttl, context=context, shared=shared,
+            thread_id=thread_id, derived_from=derived_from, prompts=prompts, evidence=evidence,
         )  # fmt: skip
         if isinstance(kept, Stored):
             return kept
@@ -216,8 +219,8 @@ class Cache(Face):
         scope: str,
         sources: Mapping[str, str] | None,
         entities: Sequence[str] | None = None,
-        quality: float | bool | None = None,
-        groundedness: float | bool | None = None,
+        quality: Verdict = None,
+        groundedness: Verdict = None,
         finish_reason: str | None = None,
         complete: bool | None = None,
         ttl: timedelta | None = None,
@@ -230,8 +233,9 @@ class Cache(Face):
     ) -> Stored:
         """Async face of `store`."""
         kept = self._kept(
-            question, answer, scope, sources, entities, quality, groundedness, finish_reason, complete, ttl, context, shared,
-            thread_id, derived_from, prompts, evidence,
+            question, answer, scope, sources, entities=entities, quality=quality, groundedness=groundedness,
+            finish_reason=finish_reason, complete=complete, ttl=ttl, context=context, shared=shared,
+            thread_id=thread_id, derived_from=derived_from, prompts=prompts, evidence=evidence,
         )  # fmt: skip
         if isinstance(kept, Stored):
             return kept
@@ -332,8 +336,8 @@ class Cache(Face):
         Answers that were stored before are misses from then on, until `reindex` has given them vectors anew.
 
         Args:
-            pairs: two questions each, and whether they are the same; at least 20 of each kind. Take those that differ in
-                a year, a name, a metric, a unit, a negation.
+            pairs: two questions each, and whether they are the same; at least 20 of each kind. Take those that
+                differ in a year, a name, a metric, a unit, a negation.
             embedder: the embedder; the connection's if left out, and words alone where there is none.
 
         Raises:
@@ -417,7 +421,8 @@ class Cache(Face):
         if self._embedder is not None and found.calibration is None and not self._told:
             self._told = True
             _log.warning(
-                "embedder %r is not calibrated, so the cache goes by words alone; `dalsegno cache calibrate` draws its lines",
+                "embedder %r is not calibrated, so the cache goes by words alone; "
+                "`dalsegno cache calibrate` draws its lines",
                 self._embedder.name,
             )
         return found
@@ -438,9 +443,10 @@ class Cache(Face):
         answer: str,
         scope: str,
         sources: Mapping[str, str] | None,
+        *,
         entities: Sequence[str] | None,
-        quality: float | bool | None,
-        groundedness: float | bool | None,
+        quality: Verdict,
+        groundedness: Verdict,
         finish_reason: str | None,
         complete: bool | None,
         ttl: timedelta | None,

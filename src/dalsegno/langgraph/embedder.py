@@ -108,7 +108,7 @@ async def aembedded(embedder: Embedder, texts: Sequence[str], *, strict: bool = 
 def embedded_query(
     embedder: Embedder, text: str, *, so: str = _BY_WORDS, log: logging.Logger = _log
 ) -> Embedded | None:
-    """The vector of a text that is looked for; None where the embedder failed, with a warning that says what follows."""
+    """The vector of a text that is looked for; None where the embedder failed, with a warning of what follows."""
     try:
         return _made(embedder, [embedder.embed_query(text)], 1)
     except Exception as error:  # noqa: BLE001 - an embedder is a program of someone else's

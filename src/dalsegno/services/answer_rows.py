@@ -2,10 +2,10 @@
 
 Rules of this module:
 
-* An answer belongs to one owner, a user or "" for the whole tenant, and stands in one scope, which its caller chose. Every
-  statement that serves answers names both; nothing else reads them.
-* Its key is the form of its question (`core/answers/forms.py`), one entry for a key, owner and scope. Question, answer and
-  what stands beside them are one JSON object.
+* An answer belongs to one owner, a user or "" for the whole tenant, and stands in one scope, which its caller chose.
+  Every statement that serves answers names both; nothing else reads them.
+* Its key is the form of its question (`core/answers/forms.py`), one entry for a key, owner and scope. Question,
+  answer and what stands beside them are one JSON object.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
+from dalsegno.core.answers.forms import Form
 from dalsegno.core.answers.values import Answer, Calibration, Use
 from dalsegno.core.tree import dumps
 from dalsegno.errors import Damaged
@@ -35,6 +36,7 @@ __all__ = [
     "packed_text",
     "plain_text",
     "rows_in",
+    "searched",
     "sources_of",
     "uses_of",
 ]
@@ -82,6 +84,15 @@ def packed_text(text: str) -> str:
 def plain_text(column: str) -> str:
     """The text behind such a column."""
     return str(codec.decode(orjson.loads(column)))
+
+
+def searched(form: Form) -> str:
+    """What a question is found by: its form, scripts without blanks written together."""
+    text = ""
+    for token in form.tokens:
+        gap = "" if text and len(token) == 1 and not token.isascii() and not text[-1].isascii() else " "
+        text += gap + token.removeprefix("#")
+    return text.strip()
 
 
 def sources_of(tenant: int, numbers: Sequence[int]) -> Op[dict[int, dict[str, str]]]:

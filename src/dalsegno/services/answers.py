@@ -2,15 +2,15 @@
 
 Rules of this module:
 
-* A hit is looked up by the key of its question, so what is not the same question is not even read. Then sources, vectors
-  and guards are compared once more on the stored words. A reference is looked for by likeness, among what the caller may
-  see, and never from other versions of its sources.
-* An answer is handed out with a record of where to. Where the record cannot be written, because the answer went in between
-  or changed, there is no answer.
+* A hit is looked up by the key of its question, so what is not the same question is not even read. Then sources,
+  vectors and guards are compared once more on the stored words. A reference is looked for by likeness, among what
+  the caller may see, and never from other versions of its sources.
+* An answer is handed out with a record of where to. Where the record cannot be written, because the answer went in
+  between or changed, there is no answer.
 * A key, an owner and a scope have one entry; a later answer takes the earlier one's place and keeps its record of uses.
   Nothing prolongs an answer's life but being stored again.
-* An answer that was written after a lookup of its question gave a reference is derived from that reference. What is removed
-  takes what was derived from it along, however far.
+* An answer that was written after a lookup of its question gave a reference is derived from that reference. What is
+  removed takes what was derived from it along, however far.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from dalsegno.services.answer_rows import (
     named,
     packed_text,
     rows_in,
+    searched,
     sources_of,
 )
 from dalsegno.services.frames import from_micros
@@ -278,7 +279,7 @@ def _nearest(tenant: int, asked: Asked, form: Form, seen: Mapping[str, object]) 
 
 def _worded_alike(form: Form, seen: Mapping[str, object]) -> Op[list[int]]:
     """Answers whose questions share the most words with a form."""
-    codes = list(query(_searched(form)).partial)[:_SLOTS]
+    codes = list(query(searched(form)).partial)[:_SLOTS]
     if not codes:
         return []
     slots = codes + [codes[0]] * (_SLOTS - len(codes))
@@ -293,15 +294,6 @@ def _held(terms: bytes, wanted: set[bytes]) -> int:
     if terms == ALWAYS:
         return len(wanted)
     return len(wanted & {terms[place : place + 2] for place in range(0, len(terms), 2)})
-
-
-def _searched(form: Form) -> str:
-    """What a question is found by: its form, scripts without blanks written together."""
-    text = ""
-    for token in form.tokens:
-        gap = "" if text and len(token) == 1 and not token.isascii() and not text[-1].isascii() else " "
-        text += gap + token.removeprefix("#")
-    return text.strip()
 
 
 @sound
@@ -372,7 +364,7 @@ def put(scope: Scope, kept: Kept) -> Op[Stored]:
             "stored_at": max(now, 0 if before is None else before.stored_at + 1),
             "expires_at": None if kept.ttl is None else now + kept.ttl,
             "calibration": None if vector is None else kept.standing.calibration, "vector": vector,
-            "terms": signature(_searched(form)), "body": _body(kept, form),
+            "terms": signature(searched(form)), "body": _body(kept, form),
         },
     )  # fmt: skip
     number, answer_id = written[0]
@@ -423,15 +415,19 @@ def _owner(scope: Scope) -> str | None:
     return None if scope.user is None else owner_of(scope.user)
 
 
+def _among(scope: Scope, cache_scope: str | None) -> dict[str, object]:
+    """The answers a connection may name, of one scope or of all."""
+    named_scope = None if cache_scope is None else pack_name(cache_scope)
+    return {"tenant": scope.tenant, "owner": _owner(scope), "scope": named_scope}
+
+
 @sound
 def everything(scope: Scope, *, cache_scope: str | None, limit: int | None) -> Op[list[Answer]]:
     """Answers in the order in which they were first stored, expired ones included."""
     rows: list[AnswerRow] = []
     after = 0
     most = _ALL if limit is None else limit
-    asked = {
-        "tenant": scope.tenant, "owner": _owner(scope), "scope": None if cache_scope is None else pack_name(cache_scope),
-    }  # fmt: skip
+    asked = _among(scope, cache_scope)
     while len(rows) < most:
         page = rows_in((yield Step("answers_all", {**asked, "after": after, "limit": min(_PAGE, most - len(rows))})))
         rows += page
@@ -448,9 +444,7 @@ def find(scope: Scope, text: str, *, cache_scope: str | None, limit: int) -> Op[
     wanted = query(text)
     scored: list[tuple[float, int, AnswerRow]] = []
     after = 0
-    asked = {
-        "tenant": scope.tenant, "owner": _owner(scope), "scope": None if cache_scope is None else pack_name(cache_scope),
-    }  # fmt: skip
+    asked = _among(scope, cache_scope)
     while page := rows_in((yield Step("answers_all", {**asked, "after": after, "limit": _PAGE}))):
         after = page[-1].answer
         for row in page:
@@ -463,10 +457,7 @@ def find(scope: Scope, text: str, *, cache_scope: str | None, limit: int) -> Op[
 
 
 def _to_question(scope: Scope, question: str, cache_scope: str | None) -> Op[list[AnswerRow]]:
-    named_scope = None if cache_scope is None else pack_name(cache_scope)
-    keyed = {
-        "tenant": scope.tenant, "key": key_of(form_of(question)), "owner": _owner(scope), "scope": named_scope,
-    }  # fmt: skip
+    keyed = {**_among(scope, cache_scope), "key": key_of(form_of(question))}
     return rows_in((yield Step("answers_asked", keyed)))
 
 
@@ -485,7 +476,7 @@ def remove(scope: Scope, name: str, *, cache_scope: str | None) -> Op[Removed]:
         raise AnswerNotFound(f"no answer of the id or question {name[:200]!r}; `dalsegno cache find` looks for words")
     own = owner_of(scope.user)
     for row in rows:
-        if scope.user is not None and row.owner != own and row.author != own:
+        if scope.user is not None and own not in (row.owner, row.author):
             raise Refused(f"answer {row.id!r} is shared by others; remove it through a connection without user.")
     return (yield from _removed(scope, [row.answer for row in rows]))
 

@@ -5,8 +5,8 @@ Rules of this module:
 * No line of a cosine tells two years, metrics or negations apart; the guards do. So the line of hits is drawn among
   pairs that pass the guards: as low as the lowest true pair, and above every false one. The line of references is drawn
   among all pairs, where it tells true from false best (Youden 1950).
-* Lines are drawn on one half of the pairs and measured on the other, which they have not seen. Halves are made by a digest
-  of the pairs, so that the order in a file changes nothing.
+* Lines are drawn on one half of the pairs and measured on the other, which they have not seen. Halves are made by a
+  digest of the pairs, so that the order in a file changes nothing.
 * The rate of false hits is that of all false pairs of the second half which would have been hits. Its interval is
   Clopper and Pearson's (1934), exact, at 95 %: of no false hits in n it goes up to about 3.7 / n.
 * Pure: no clock, no I/O.
@@ -207,9 +207,9 @@ def _at_most(found: int, total: int, rate: float) -> float:
 def pairs_of(text: str, name: str = "the file") -> list[Pair]:
     """Pairs from a file's text.
 
-    JSON lines or one JSON array of objects with two questions (`question` and `other`, or `a` and `b`, or `question1` and
-    `question2`) and `same` (true or false); or CSV or TSV of question, question, `same` or `not`, with or without a
-    header. `origin` and `similar` name two questions that say the same.
+    JSON lines or one JSON array of objects with two questions (`question` and `other`, or `a` and `b`, or
+    `question1` and `question2`) and `same` (true or false); or CSV or TSV of question, question, `same` or `not`,
+    with or without a header. `origin` and `similar` name two questions that say the same.
 
     Raises:
         Misuse: a line is neither; the message names it.

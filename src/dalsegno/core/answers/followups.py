@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* A question leans when a pronoun in it has nothing in it to stand for, when it begins with "and" or "what about", or when
-  it says "the same", "上述", "…呢?". The same words then mean another thing in another conversation, so they are no key.
+* A question leans when a pronoun in it has nothing in it to stand for, when it begins with "and" or "what about", or
+  when it says "the same", "上述", "…呢?". The same words then mean another thing in another conversation, so they are
+  no key.
 * What the conversation carries may complete it: one name takes the place of the pronoun, one period is said where the
   question has none. `and in 2023?` takes the place of the one period of the earlier question, `what about BHP?` that of
   its one name. Where there are two to choose from, nothing is chosen.
@@ -27,7 +28,11 @@ from dalsegno.errors import Misuse
 __all__ = ["Carried", "carried_of", "completed", "leaning"]
 
 _HAN = re.compile("[\u4e00-\u9fff]")
-_JOINED = re.compile(r"(?:\b(?:and|but|when|if|because|while|after|before|since|than)|[,，;；]) ?$|而且?$|并且?$")
+_JOINED = re.compile(
+    r"(?:\b(?:and|but|when|if|because|while|after|before|since|than)|[,;])"
+    r"(?: (?:and )?(?:how|what|when|where|why|which)\b[a-z ]{0,24}\b(?:did|does|do|is|was|are|were|has|had|will|can))? ?$"
+    "|而且?$|并且?$"
+)
 _SENTENCE = re.compile(r"[?？。.!！]\s*$")
 _OPENING = re.compile(
     r"^(?:and|but|so|then|also|or|plus|what about|how about|那么?|还有|另外|以及|而|然后|再|换成|如果是)[ ,，]*",

@@ -2,15 +2,16 @@
 
 Rules of this module:
 
-* Two questions are one question when their forms are equal, and only then. There is no measure of likeness in it: a year,
-  a name, a metric, a unit, a negation, the order of two names, any word at all that is not known to be harmless stays in
-  the form and keeps the two apart.
+* Two questions are one question when their forms are equal, and only then. There is no measure of likeness in it: a
+  year, a name, a metric, a unit, a negation, the order of two names, any word at all that is not known to be
+  harmless stays in the form and keeps the two apart.
 * Taken away: width, case, blanks, courtesy (`请问`, `could you tell me`), articles, contractions, final particles, the
   spelling of numbers and dates (`1,200`, `一千二百`; `FY24`, `FY2024`, `fiscal 2024`, `2024年度`; `Q3 2024`,
   `2024年第三季度`), a few names of one thing (`words.SYNONYMS`), and where the one period of a question stands, at its
   head or at its end. Is and was are one word where the question says when.
 * Kept on purpose: the calendar year beside the fiscal one, singular and plural, capitals that make another word of one
-  (`US`, `IT`), signs (`C++`, `>`, `-`, `、`), `的` between two nouns (`中国的银行` is not `中国银行`), `元` beside `万元`.
+  (`US`, `IT`), signs (`C++`, `>`, `-`, `、`), `的` between two nouns (`中国的银行` is not `中国银行`), `元` beside
+  `万元`.
 * Pure: no clock, no I/O. Time grows with the question's length, which `MAX_CHARACTERS` bounds.
 """
 
@@ -40,7 +41,7 @@ _PERIOD, _FIGURE, _LAST = 0xE000, 0xE800, 0xF8FF
 _PERIODS = "\ue000-\ue7ff"
 _SIGNS = re.compile("[\ue000-\uf8ff]")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff〇"
-_TOKEN = re.compile(rf"[a-z0-9_\u00c0-\u1fff]+(?:[+#]+|'(?!s\b)[a-z]+)?|[^\s]")
+_TOKEN = re.compile(r"[a-z0-9_\u00c0-\u1fff]+(?:[+#]+|'(?!s\b)[a-z]+)?|[^\s]")
 _SPACE_HAN = re.compile(rf"(?<=[{_HAN}\ue000-\uf8ff])\s+(?=[{_HAN}\ue000-\uf8ff])|\s+(?=[,、。:;?!)])|(?<=[(])\s+")
 _QUOTES = re.compile("[\"“”‘’«»《》〈〉「」『』`*]|(?<![a-z0-9])'|'(?![a-z])")
 _STOPS = str.maketrans(
@@ -78,17 +79,6 @@ _QUOTED = re.compile(r"[《“\"「]([^《》“”\"「」]{1,60})[》”\"」]
 _LETTER = r"[A-Za-z0-9\u00c0-\u024f]"
 _WORD = rf"(?:[A-Z\u00c0-\u00de]{_LETTER}*|[a-z]+[A-Z]{_LETTER}*)(?:[&.'-]{_LETTER}+)*"
 _CAPITALISED = re.compile(rf"(?<!{_LETTER})(?<!')(?<!\$){_WORD}(?:(?: (?:of|and|the|&|de) | ){_WORD}){{0,8}}")
-_LOWER_FIRST = frozenset(
-    "what who whom whose where when which why how is are was were do does did can could will would should may might must has "
-    "have had in on at for from of to by with if as since the a an and or but i my our your his her their its it this that "
-    "these those there please tell give show list find calculate compute compare name describe explain state define suggest "
-    "any some all not no yes please during between among according after before under over about i'm let hi hello".split()
-)
-
-_CALENDAR = frozenset(
-    "january february march april may june july august september october november december monday tuesday wednesday "
-    "thursday friday saturday sunday".split()
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +174,8 @@ def _value(fact: Fact) -> str | None:
 
 def _capitals(text: str) -> str:
     """Capitals that make another word of one are marked, where not everything is in capitals."""
-    text = re.sub(r"\bUS(?![A-Za-z$])", "USA", text)
+    text = re.sub(r"\bU\. ?S\.(?: ?A\.)?|\bUS(?![A-Za-z$])", "USA", text)
+    text = re.sub(r"\bU\. ?K\.", "UK", text)
     if not any(character.islower() for character in text):
         return text
     return re.sub(
@@ -249,18 +240,19 @@ def _particles(text: str) -> str:
 
 def _tokens(text: str, signs: dict[str, str]) -> Iterator[str]:
     timed = any(one in signs and ord(one) < _FIGURE for one in text)
-    for token in _TOKEN.findall(re.sub("([\ue000-\uf8ff])", r" \1 ", text.replace("-", " - "))):
-        if token in words.FILLING or (token == "-" and not signs):
+    left_out = words.FILLING if signs else words.FILLING | {"-"}
+    for found in _TOKEN.findall(re.sub("([\ue000-\uf8ff])", r" \1 ", text.replace("-", " - "))):
+        if found in left_out:
             continue
-        if token in signs:
-            yield f"#{signs[token]}"
+        if found in signs:
+            yield f"#{signs[found]}"
         else:
-            word = _TENSES.get(token, token)
+            word = _TENSES.get(found, found)
             yield _TIMELESS.get(word, word) if timed else word
 
 
 def _units(tokens: tuple[str, ...]) -> Iterator[str]:
-    for place, token in enumerate(tokens):
+    for place in range(len(tokens)):
         for width in (3, 2, 1):
             joined = "".join(tokens[place : place + width])
             if joined in words.UNITS and (width == 1 or not joined.isascii()):
@@ -287,10 +279,10 @@ def entities_in(question: str) -> tuple[str, ...]:
     for one in _CAPITALISED.finditer(timeless):
         parts = one[0].split()
         start = one.start()
-        while parts and parts[0].lower().removesuffix("'s") in _LOWER_FIRST:
+        while parts and parts[0].lower().removesuffix("'s") in words.BEGINNINGS:
             start += len(parts.pop(0)) + 1
         name = re.sub(r"(?:'s|[.,?!'])+$", "", " ".join(parts))
-        if len(name) > 1 and name.lower() not in _CALENDAR and not re.fullmatch(r"(?:FY|Q|H)\d*|FY", name):
+        if len(name) > 1 and name.lower() not in words.CALENDAR and not re.fullmatch(r"(?:FY|Q|H)\d*|FY", name):
             found.append((start, name))
     for one in _NAME_HAN.finditer(timeless):
         if not _GENERIC.search(one[0]):

@@ -5,8 +5,8 @@ Rules of this module:
 * An answer is kept when someone found it good (`quality`), nothing found it ungrounded, the model ended by itself and
   said so, and the text itself is a whole, clean answer: before any warning is put under it, and with nothing in it that
   orders a model about. What fails is refused with one reason and the words that decided. Nothing is mended here.
-* Its question must mean the same for whoever asks it, today and tomorrow: one that leans on a conversation, says "now" or
-  "latest", or asks about the asker's own affairs (for an answer that is shared) is refused.
+* Its question must mean the same for whoever asks it, today and tomorrow: one that leans on a conversation, says
+  "now" or "latest", or asks about the asker's own affairs (for an answer that is shared) is refused.
 * It names what it rests on, in a version; an answer that rests on nothing that changes says so (`sources=None`).
 * Pure: no clock, no I/O. The gate knows wordings, not meanings: a sieve with known holes, in English and Chinese.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from dalsegno.core.answers import words
 from dalsegno.core.answers.followups import leaning
@@ -25,10 +26,13 @@ from dalsegno.core.memory_gate import sentences
 from dalsegno.core.memory_words import INSTRUCTING, KEYS, OPAQUE, RELATIVE
 from dalsegno.core.search import fold, occurrences
 
-__all__ = ["ENDED", "MIN_GROUNDEDNESS", "MIN_QUALITY", "Draft", "Reason", "Refusal", "judge"]
+__all__ = ["ENDED", "MIN_GROUNDEDNESS", "MIN_QUALITY", "Draft", "Reason", "Refusal", "Verdict", "judge"]
 
 MIN_QUALITY = 0.8
 MIN_GROUNDEDNESS = 0.8
+
+Verdict: TypeAlias = float | bool | None
+"""What a check found: passed or not, or a score between 0 and 1; None where there was none."""
 
 ENDED = frozenset(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "finished", "end"))
 """What providers say when a model ended by itself; in any case."""
@@ -102,8 +106,8 @@ class Draft:
     answer: str
     sources: Mapping[str, str] | None
     shared: bool = True
-    quality: float | bool | None = None
-    groundedness: float | bool | None = None
+    quality: Verdict = None
+    groundedness: Verdict = None
     finish_reason: str | None = None
     complete: bool | None = None
     prompts: Sequence[str] = ()
@@ -156,7 +160,7 @@ def _personal(draft: Draft) -> Refusal | None:
     return None if found is None else Refusal(reason=Reason.PERSONAL, found=found[0].strip())
 
 
-def _passed(verdict: float | bool | None, least: float) -> bool | None:
+def _passed(verdict: Verdict, least: float) -> bool | None:
     """Whether a verdict passes; None where there is none."""
     if verdict is None or isinstance(verdict, bool):
         return verdict

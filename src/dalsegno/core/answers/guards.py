@@ -2,10 +2,12 @@
 
 Rules of this module:
 
-* An answer is handed on only when the two forms are equal (`forms.py`) and, each counted by itself, the periods, numbers,
-  units, names and negations too. The second is a second lock on the same door: it holds when a rule of the first is wrong.
-* A difference is named by the first of: negation, period, number, unit, entity, order, wording. Naming may err (a metric
-  that looks like a name); that there is a difference does not depend on it.
+* An answer is handed on only when the two forms are equal (`forms.py`) and, each counted by itself, the periods,
+  numbers, units, names and negations too. The second is a second lock on the same door: it holds when a rule of the
+  first is wrong.
+* A difference is named by the first of: negation, period, number, unit, entity, direction, order,
+  wording. Naming may err (a
+  metric that looks like a name); that there is a difference does not depend on it.
 * Pure: no clock, no I/O.
 """
 
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
+from dalsegno.core.answers import words
 from dalsegno.core.answers.forms import Form
 from dalsegno.core.search import fold
 
@@ -33,6 +36,7 @@ class Guard(StrEnum):
     NUMBER = "number"
     UNIT = "unit"
     ENTITY = "entity"
+    DIRECTION = "direction"
     ORDER = "order"
     WORDING = "wording"
 
@@ -80,7 +84,9 @@ def _guards(asked: Form, kept: Form) -> Iterator[Guard]:
         yield Guard.NEGATION
     if Counter(asked.periods) != Counter(kept.periods):
         yield Guard.PERIOD
-    values, others = ([_split(number) for number in form.numbers] for form in (asked, kept))
+    values, others = (
+        [_split(number) for number in form.numbers if number not in form.entities] for form in (asked, kept)
+    )
     if Counter(value for value, _ in values) != Counter(value for value, _ in others):
         yield Guard.NUMBER
     elif Counter(unit for _, unit in values) != Counter(unit for _, unit in others) or (
@@ -89,6 +95,8 @@ def _guards(asked: Form, kept: Form) -> Iterator[Guard]:
         yield Guard.UNIT
     if asked.tokens != kept.tokens and _names(asked) != _names(kept):
         yield Guard.ENTITY
+    if _directions(asked) != _directions(kept):
+        yield Guard.DIRECTION
 
 
 def _split(number: str) -> tuple[str, str]:
@@ -97,6 +105,10 @@ def _split(number: str) -> tuple[str, str]:
     value = next((part for part in parts if part[:1].isdigit() or part[:1] == "-"), number)
     unit = "%" if number.endswith("%") else " ".join(part for part in parts if part != value)
     return value, unit
+
+
+def _directions(form: Form) -> Counter[str]:
+    return Counter(token for token in form.tokens if token in words.DIRECTIONS)
 
 
 def _names(form: Form) -> set[str]:
@@ -126,8 +138,8 @@ def sources_differ(kept: Mapping[str, str] | None, given: Mapping[str, str] | No
     Args:
         kept: what the answer rests on, versions by id; None for nothing that changes.
         given: what the caller has now, and may see.
-        named: whether the question names whom it is about. Where it does not, the sources say who that is, so they must be
-            the very same.
+        named: whether the question names whom it is about. Where it does not, the sources say who that is, so they
+            must be the very same.
     """
     if kept is None:
         return None

@@ -6,6 +6,7 @@ Rules of this module:
   another period. `FY2023/24` and `FY2023-24` are `FY2023/24`.
 * `Q3 2024`, `2024Q3`, `3Q24`, `third quarter of 2024`, `2024年第三季度` are `2024-Q3`; of a fiscal year `FY2024-Q3`;
   without a year `Q3`. Halves likewise: `H1 2024`, `1H24`, `first half of 2024`, `2024年上半年` are `2024-H1`.
+* A date in eight digits with its `日` is that date.
 * Two digits are a year only behind `FY`, or behind a quarter or half written close to them.
 * Pure. Other dates are read by `core.facts`.
 """
@@ -22,12 +23,13 @@ _ORDER = {**_NTH, "一": 1, "二": 2, "三": 3, "四": 4, "上": 1, "下": 2, "1
 _Y = r"(?P<y>(?:19|20)\d\d|[〇零○一二三四五六七八九]{4})"
 _FISCAL = r"(?P<f>(?:fy|fiscal|financial)\s?(?:year)?\s?)"
 _NTH_EN = r"(?P<n>first|second|third|fourth|1st|2nd|3rd|4th)"
+_FOUR = r"(?:19|20)\d\d"
 _EDGE, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_EDGE}q(?P<q>[1-4])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?'?(?P<y>(?:19|20)\d\d|(?<=[qQ]\d)\d\d|(?<=')\d\d|(?<=fy)\d\d){_END}",
+        rf"{_EDGE}q(?P<q>[1-4])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?'?(?P<y>{_FOUR}|(?<=q\d|.'|fy)\d\d){_END}",
         rf"{_EDGE}{_FISCAL}?(?P<y>(?:19|20)\d\d)[\s-]?q(?P<q>[1-4]){_END}",
         rf"{_EDGE}(?P<q>[1-4])q\s?(?P<y>(?:20)?\d\d){_END}",
         rf"{_EDGE}h(?P<h>[12])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?(?P<y>(?:19|20)\d\d|(?<=[hH]\d)\d\d|(?<=fy)\d\d){_END}",
@@ -44,16 +46,14 @@ _PATTERNS = tuple(
         rf"{_EDGE}q(?P<q>[1-4]){_END}",
         rf"{_EDGE}{_NTH_EN}[\s-](?P<part>quarter)(?! of (?:the )?(?!year))\b",
         r"第(?P<q>[一二三四1-4])季度",
+        r"(?<!\d)(?P<date>(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))日",
     )
 )
 
 
 def periods_in(text: str) -> list[tuple[int, int, str]]:
     """Periods of a text that do not overlap, as start, end and value, in order; of two readings the longer."""
-    found: list[tuple[int, int, str]] = []
-    for pattern in _PATTERNS:
-        for one in pattern.finditer(text):
-            found.append((one.start(), one.end(), _value(one)))
+    found = [(one.start(), one.end(), _value(one)) for pattern in _PATTERNS for one in pattern.finditer(text)]
     kept: list[tuple[int, int, str]] = []
     for start, end, value in sorted(found, key=lambda each: (each[0] - each[1], each[0])):
         if all(end <= other or start >= stop for other, stop, _ in kept):
@@ -63,6 +63,8 @@ def periods_in(text: str) -> list[tuple[int, int, str]]:
 
 def _value(found: re.Match[str]) -> str:
     parts = found.groupdict()
+    if parts.get("date"):
+        return f"{found[0][:4]}-{found[0][4:6]}-{found[0][6:8]}"
     year = _year(parts.get("y") or "")
     if parts.get("f") is not None and year:
         year = f"FY{year}"

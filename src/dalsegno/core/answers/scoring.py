@@ -3,8 +3,8 @@
 Rules of this module:
 
 * A score stands between 0 and 1 and means the same whatever measured it: from `HIT` on the questions may be one, from
-  `REFERENCE` on the earlier answer may help to write a new one. A measure's own numbers are mapped so that its two lines
-  (`Lines`) come to stand there.
+  `REFERENCE` on the earlier answer may help to write a new one. A measure's own numbers are mapped so that its two
+  lines (`Lines`) come to stand there.
 * By words: the share of words, figures and pairs of characters that two forms have in common (Dice). Forms that differ
   never reach `HIT`.
 * By vectors: the cosine, mapped by the lines that calibration found for this embedder. Without them a cosine means

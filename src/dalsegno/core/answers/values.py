@@ -24,8 +24,8 @@ class Lookup:
     """What the cache has for a question.
 
     Attributes:
-        band: `hit`: the answer may be given as it is. `reference`: an earlier answer to a question like it, which may help
-            to write a new one, and is not the answer. `miss`: nothing.
+        band: `hit`: the answer may be given as it is. `reference`: an earlier answer to a question like it, which
+            may help to write a new one, and is not the answer. `miss`: nothing.
         answer, question: the earlier answer and its question; None on a miss.
         sources: what that answer rests on, versions by id.
         score: how near the two questions are; 0 on a miss without any candidate.
