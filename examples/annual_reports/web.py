@@ -35,7 +35,7 @@ try:
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 except ImportError as missing:
-    msg = "the web page needs a web server: pip install '.[annual-reports]' (Starlette and Uvicorn)"
+    msg = "the web page needs a web server: pip install '.[examples]' (Starlette and Uvicorn)"
     raise Misuse(msg) from missing
 
 __all__ = ["LOCAL", "app_of", "serve"]

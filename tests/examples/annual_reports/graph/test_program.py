@@ -22,16 +22,12 @@ HERE = Path(annual_reports.__file__).parent
 
 @pytest.mark.parametrize("store", ["memory", "postgres"])
 def test_the_checks_hold_on_every_database(store: str, request, monkeypatch) -> None:
-    if store == "postgres":  # what a database can do otherwise: searching side by side, waiting over a restart, keeping
-        few = [
-            check
-            for check in selftest.CHECKS
-            if check[1] in (selftest._side_by_side, selftest._asked_back, selftest._gate)
-        ]
+    if store == "postgres":  # what a database can do otherwise: waiting over a restart, keeping answers
+        few = [check for check in selftest.CHECKS if check[1] in (selftest._asked_back, selftest._gate)]
         monkeypatch.setattr(selftest, "CHECKS", few)
     results = selftest.run("memory://" if store == "memory" else request.getfixturevalue(f"{store}_url"))
     assert [(result.title, result.problem) for result in results if result.problem] == []
-    assert len(results) == (3 if store == "postgres" else 8)
+    assert len(results) == (2 if store == "postgres" else 8)
 
 
 def test_a_check_that_fails_is_told(monkeypatch, capsys) -> None:

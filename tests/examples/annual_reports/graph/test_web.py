@@ -143,3 +143,15 @@ def test_an_error_is_said_and_the_thread_goes_on(desk: Desk, caplog) -> None:
     assert "secret-host" in caplog.text
     assert ask(client, "write a poem")[-1] == {"done": True}
     assert client.get("/").status_code == 200
+
+
+def test_without_a_web_server_the_page_says_what_it_needs(monkeypatch, capsys, tmp_path) -> None:
+    import sys
+
+    from examples.annual_reports.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "examples.annual_reports.web", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", "--store", "memory://"]) == 2
+    assert "pip install '.[examples]'" in capsys.readouterr().out
