@@ -20,7 +20,9 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 _WIDE, _HIGH, _EDGE = 640, 240, 40
 
 
-def conversation(thread_id: str, said: Sequence[tuple[str, str]], newest: str, waiting: str, note: str) -> str:
+def conversation(
+    thread_id: str, said: Sequence[tuple[str, str]], newest: str, waiting: str, note: str, other: str
+) -> str:
     """The page of a thread.
 
     Args:
@@ -29,12 +31,13 @@ def conversation(thread_id: str, said: Sequence[tuple[str, str]], newest: str, w
         newest: the newest answer, as `answer` gives it.
         waiting: a question that waits for a reply; "" for none.
         note: where the reports come from, and who answers.
+        other: a thread to begin a new conversation in.
     """
     older = "\n".join(f'<div class="said {escape(who)}">{escape(text)}</div>' for who, text in said)
     back = f'<div class="said ai newest">{escape(waiting)}</div>' if waiting else ""
     body = f"""\
 <h1>Annual reports</h1>
-<p class="quiet">{escape(note)}</p>
+<p class="quiet">{escape(note)} · <a href="/?thread={quote(other, safe="")}">new conversation</a></p>
 {older}
 {newest}
 {back}

@@ -14,6 +14,7 @@ import json
 import logging
 import queue
 import re
+import secrets
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,7 +118,7 @@ class _Face:
             return HTMLResponse("no such thread", status_code=404)
         said, newest, waiting = self._conversation(thread_id)
         note = f"{', '.join(sorted(self._analyst.corpus.companies()))} · answers by {self._analyst.mind.name}"
-        return HTMLResponse(pages.conversation(thread_id, said, newest, waiting, note))
+        return HTMLResponse(pages.conversation(thread_id, said, newest, waiting, note, f"web-{secrets.token_hex(4)}"))
 
     def _conversation(self, thread_id: str) -> tuple[list[tuple[str, str]], str, str]:
         try:
