@@ -19,6 +19,7 @@ from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.cache import Cache
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
@@ -68,8 +69,8 @@ def connect(
         schema: version and migrations of the state; stamped on each checkpoint, applied on reading.
         summarizer: writes the digests of compaction, where a node, a middleware or `regenerate` is given this database
             and no summarizer of its own: a chat model, or a `Summarizer`. None: the messages' own words, no model.
-        embedder: makes the vectors of long-term memory: any LangChain `Embeddings`, or an `Embedder`. None: memory is
-            searched by words alone.
+        embedder: makes the vectors of long-term memory and of the answer cache: any LangChain `Embeddings`, or an
+            `Embedder`. None: both go by words alone.
         on_input_over_unfinished: what to do when a new input would discard steps that still wait.
         create: False refuses a SQLite file that does not exist.
         deciders: whose word decides, for handover cards: roles (`user`, `assistant`) and names of authors.
@@ -254,6 +255,7 @@ class Dalsegno:
         self.handover = Handover(store, self.scope, deciders, self.journal)
         self.store = DalsegnoStore(store, self.scope, embedder=embedder)
         self.memory = Memories(store, self.scope, embedder=embedder)
+        self.cache = Cache(store, self.scope, embedder=embedder)
         self.context = Contexts(store, self.scope)
         self.budgets = Budgets(store, self.scope)
         self.retention = Retention(store, self.scope, self.checkpointer)

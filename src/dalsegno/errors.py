@@ -22,6 +22,7 @@ __all__ = [
     "ActionOutcomeUnknown",
     "ActionRejected",
     "ActionResultLost",
+    "AnswerNotFound",
     "ApprovalRequired",
     "BlobNotFound",
     "BudgetSpent",
@@ -166,11 +167,18 @@ class EmbedderChanged(Misuse):
         given: name and dimension of the one that was used now.
     """
 
-    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        *,
+        stored: tuple[str, int],
+        given: tuple[str, int],
+        step: str = "connect with the embedder of the stored vectors, or make them anew with ds.store.reindex()",
+    ) -> None:
+        dims = f" ({given[1]} numbers)" if given[1] else ""
         super().__init__(
             f"the stored vectors are of {stored[0]!r} ({stored[1]} numbers), the embedder of this connection is "
-            f"{given[0]!r} ({given[1]} numbers); nothing was written",
-            step="connect with the embedder of the stored vectors, or make them anew with ds.store.reindex()",
+            f"{given[0]!r}{dims}; nothing was written",
+            step=step,
         )
         self.stored = stored
         self.given = given
@@ -313,6 +321,10 @@ class CheckpointNotFound(Missing):
 
 class MemoryNotFound(Missing):
     """There is no such memory here, or it is another user's."""
+
+
+class AnswerNotFound(Missing):
+    """The cache has no answer of this id or to this question, or it is another user's."""
 
 
 class BlobNotFound(Missing):

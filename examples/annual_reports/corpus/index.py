@@ -108,6 +108,16 @@ class Index:
         ]
         return list(dict.fromkeys(name for _, name in sorted(kept)))
 
+    def sources(self, company: str) -> Mapping[str, str]:
+        """The documents of a company with their versions."""
+        return dict(
+            self._rows(
+                "SELECT d.source, d.digest FROM documents d JOIN companies c ON c.id = d.company "
+                "WHERE c.name = ? OR c.key = ? ORDER BY 1",
+                (company, company_key(company)),
+            )
+        )
+
     def version(self, source: str) -> str:
         """The digest of a document's content; another one after it was replaced.
 

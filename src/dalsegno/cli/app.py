@@ -16,6 +16,7 @@ import typer
 from dalsegno.cli import (
     actions,
     audit,
+    cache,
     card,
     check,
     checkpoints,
@@ -65,6 +66,7 @@ for room in (
     audit,
     context,
     memory,
+    cache,
     runs,
     worker,
     lint,

@@ -54,9 +54,14 @@ def erase(
             _finish(frame, ds)
             return
         found = _done(frame, ds, thread, dry_run=True, force=force, rewrite=False)
-        if not dry_run and found.threads:
+        if not dry_run and (found.threads or found.memories or found.answers):
             whole = counted(len(found.threads), "thread")
             sizes = f"{sum(sum(each.rows.values()) for each in found.threads):,} rows, {size(found.size_bytes)}"
+            sizes += "".join(
+                f", {counted(number, what)}"
+                for number, what in ((found.memories, "memory"), (found.answers, "cached answer"))
+                if number
+            )
             what = f"thread {thread!r}" if thread is not None else f"{whole} of user {frame.user!r}"
             agree(frame, f"Erase {what} with {sizes}, and what the audit says of it? Nobody can undo this.", yes=yes)
             found = _done(frame, ds, thread, dry_run=False, force=force, rewrite=rewrite is not False)
@@ -84,7 +89,7 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
     if frame.out.as_json:
         frame.out.document({**plain(found), "size_bytes": found.size_bytes})
         return
-    if not found.threads:
+    if not found.threads and not found.memories and not found.answers:
         frame.out.note("no threads")
         return
     table = frame.out.table("thread", "rows#", "bytes#", "not settled")
@@ -96,6 +101,8 @@ def _tell(frame: Frame, found: ErasureReport) -> None:
     by_table = Counter[str]()
     for each in found.threads:
         by_table.update(each.rows)
+    by_table.update({"ds_memories": found.memories, "ds_answers": found.answers})
+    by_table = +by_table
     rows = ", ".join(f"{name} {number:,}" for name, number in sorted(by_table.items()))
     if found.dry_run:
         frame.out.note(f"would erase: {rows or 'nothing'}; nothing was changed")

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from dalsegno.contracts import Store
+from dalsegno.contracts import Op, Store
 from dalsegno.errors import Misuse, ThreadNotFound
 from dalsegno.faces.face import Face
 from dalsegno.langgraph.checkpointer import DalsegnoSaver
-from dalsegno.services import erasing
+from dalsegno.services import answers, erasing
 from dalsegno.services.erasing import Erased
 from dalsegno.services.ids import thread_name
-from dalsegno.services.remembering import forget_user
+from dalsegno.services.remembering import forget_user, memories_of
 from dalsegno.services.threads_row import Scope
 
 __all__ = ["Erasure", "ErasureReport"]
@@ -39,13 +39,15 @@ class ErasureReport:
         threads: each thread with its rows and bytes.
         dry_run: whether nothing was changed.
         rewritten: whether the database was rewritten, so that its files hold none of it any more.
-        memories: facts and items of a user that went besides what rested on the threads.
+        memories: facts and items of a user that go besides what rests on the threads.
+        answers: answers of a user in the cache, and those derived from them.
     """
 
     threads: tuple[Erased, ...]
     dry_run: bool
     rewritten: bool
     memories: int = 0
+    answers: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -98,7 +100,7 @@ class Erasure(Face):
         closed_for: timedelta = _CLOSED,
         progress: Progress | None = None,
     ) -> ErasureReport:
-        """Erase every thread that a user owns, deleted ones included, and all of that user's long-term memory.
+        """Erase every thread that a user owns, deleted ones included, with that user's long-term memory and answers.
 
         Args:
             user: the owner; the connection's own if left out.
@@ -118,11 +120,11 @@ class Erasure(Face):
         if not dry_run:
             for name in names:
                 self._run(lambda scope, name=name: erasing.survey(scope, name, force=force))  # type: ignore[misc]
-        memories = 0 if dry_run else self._run(lambda scope: forget_user(scope, owner), write=True)
+        memories, cached = self._run(lambda scope: _of_user(scope, owner, dry_run=dry_run), write=not dry_run)
         report = self._erase(names, dry_run, force, rewrite, closed_for, progress)
-        if memories and rewrite and not names:
+        if (memories or cached) and rewrite and not names and not dry_run:
             self._store.rewrite()
-        return replace(report, memories=memories)
+        return replace(report, memories=memories, answers=cached)
 
     def rewrite(self) -> bool:
         """Finish erasures whose bytes may still be in the database's files; returns whether there were any.
@@ -219,3 +221,10 @@ class Erasure(Face):
             raise
         self._saver.forget(name)
         return found
+
+
+def _of_user(scope: Scope, owner: str, *, dry_run: bool) -> Op[tuple[int, int]]:
+    """What a user has besides threads: memories and cached answers, counted, and deleted unless it is a dry run."""
+    if dry_run:
+        return (yield from memories_of(scope, owner)), len((yield from answers.said_by(scope, owner)))
+    return (yield from forget_user(scope, owner)), (yield from answers.forget_user(scope, owner))

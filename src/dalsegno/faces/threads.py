@@ -21,6 +21,7 @@ from dalsegno.langgraph.checkpointer import DalsegnoSaver
 from dalsegno.langgraph.searchable import texts_of
 from dalsegno.services import inspect, reading, upkeep
 from dalsegno.services import tags as tagging
+from dalsegno.services.answer_check import check_answers
 from dalsegno.services.blobs import blob_of
 from dalsegno.services.ids import thread_name
 from dalsegno.services.inspect import Finding, Thread, Verdict
@@ -235,6 +236,7 @@ class Threads(Face):
         if thread_id is None:
             totals["findings"] += self._run(inspect.check_remains)
             totals["findings"] += self._run(lambda scope: check_memories(scope, texts_of))
+            totals["findings"] += self._run(check_answers)
         return Report(**totals)
 
     def doctor(self, thread_id: str) -> Diagnosis:

@@ -20,9 +20,19 @@ from dalsegno.core.vectors import written
 from dalsegno.errors import Misuse
 from dalsegno.services.memories import Embedded
 
-__all__ = ["LangChainEmbedder", "aembedded", "aembedded_query", "embedded", "embedded_query", "embedder_of"]
+__all__ = [
+    "LangChainEmbedder",
+    "aembedded",
+    "aembedded_queries",
+    "aembedded_query",
+    "embedded",
+    "embedded_queries",
+    "embedded_query",
+    "embedder_of",
+]
 
 _log = logging.getLogger("dalsegno.memory")
+_BY_WORDS = "this search is by words alone"
 
 
 class LangChainEmbedder:
@@ -95,22 +105,36 @@ async def aembedded(embedder: Embedder, texts: Sequence[str], *, strict: bool = 
         return None
 
 
-def embedded_query(embedder: Embedder, text: str) -> Embedded | None:
-    """The vector of a text that is looked for; None where the embedder failed."""
+def embedded_query(
+    embedder: Embedder, text: str, *, so: str = _BY_WORDS, log: logging.Logger = _log
+) -> Embedded | None:
+    """The vector of a text that is looked for; None where the embedder failed, with a warning of what follows."""
     try:
         return _made(embedder, [embedder.embed_query(text)], 1)
     except Exception as error:  # noqa: BLE001 - an embedder is a program of someone else's
-        _failed(embedder, error, "this search is by words alone")
+        _failed(embedder, error, so, log)
         return None
 
 
-async def aembedded_query(embedder: Embedder, text: str) -> Embedded | None:
+async def aembedded_query(
+    embedder: Embedder, text: str, *, so: str = _BY_WORDS, log: logging.Logger = _log
+) -> Embedded | None:
     """Async face of `embedded_query`."""
     try:
         return _made(embedder, [await embedder.aembed_query(text)], 1)
     except Exception as error:  # noqa: BLE001 - an embedder is a program of someone else's
-        _failed(embedder, error, "this search is by words alone")
+        _failed(embedder, error, so, log)
         return None
+
+
+def embedded_queries(embedder: Embedder, texts: Sequence[str]) -> Embedded:
+    """The vectors of texts as they are looked for, one by one; what the embedder raises is raised."""
+    return _made(embedder, [embedder.embed_query(text) for text in texts], len(texts))
+
+
+async def aembedded_queries(embedder: Embedder, texts: Sequence[str]) -> Embedded:
+    """Async face of `embedded_queries`."""
+    return _made(embedder, [await embedder.aembed_query(text) for text in texts], len(texts))
 
 
 def _made(embedder: Embedder, vectors: Sequence[Sequence[float]], expected: int) -> Embedded:
@@ -118,8 +142,8 @@ def _made(embedder: Embedder, vectors: Sequence[Sequence[float]], expected: int)
     return Embedded(embedder=embedder.name, dims=dims, vectors=texts)
 
 
-def _failed(embedder: Embedder, error: Exception, so: str) -> None:
-    _log.warning("embedder %r failed (%s: %s); %s", embedder.name, type(error).__name__, error, so)
+def _failed(embedder: Embedder, error: Exception, so: str, log: logging.Logger = _log) -> None:
+    log.warning("embedder %r failed (%s: %s); %s", embedder.name, type(error).__name__, error, so)
 
 
 def _name_of(embeddings: Embeddings) -> str:

@@ -25,6 +25,7 @@ from dalsegno.contracts import Op, Step
 from dalsegno.core.actions import State
 from dalsegno.errors import LeaseHeld, Refused, ThreadNotFound
 from dalsegno.services import audit
+from dalsegno.services.answers import forget_said_in, said_in
 from dalsegno.services.forms import drop_unused
 from dalsegno.services.ids import pack_name, unpack_name
 from dalsegno.services.remembering import forget_what_was_said
@@ -93,6 +94,7 @@ def erase(scope: Scope, name: str, *, force: bool, closed_for: timedelta) -> Op[
     found = yield from _measured(row, unsettled)
     pseudonym = f"erased-{secrets.token_hex(_SALT_BYTES)}"
     yield from forget_what_was_said(row.tenant, row.thread)
+    yield from forget_said_in(row.tenant, name)
     yield from wipe(row)
     yield from audit.erase(row, pseudonym)
     salt, digest, until = yield from _closing(row, closed_for)
@@ -149,6 +151,7 @@ def _measured(row: ThreadRow, unsettled: Mapping[str, int]) -> Op[Erased]:
     sizes += [("ds_blobs", len(blobs), sum(size for _, size in blobs)), ("ds_audit", texts[0][0], int(texts[0][1]))]
     said = yield Step("evidence_of_thread", row.key)
     sizes.append(("ds_memories", sum(not others for _, others in said), 0))
+    sizes.append(("ds_answers", len((yield from said_in(row.tenant, row.name))), 0))
     return Erased(
         thread_id=row.name,
         rows={table: count for table, count, _ in sizes if count},

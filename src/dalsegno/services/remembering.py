@@ -59,6 +59,7 @@ __all__ = [
     "forget_what_was_said",
     "get",
     "history",
+    "memories_of",
     "recall",
     "remember",
     "role_of",
@@ -475,6 +476,11 @@ def forget_user(scope: Scope, user: str) -> Op[int]:
     _same_user(scope, user)
     rows = yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})
     return (yield from drop(scope.tenant, [number for (number,) in rows]))
+
+
+def memories_of(scope: Scope, user: str) -> Op[int]:
+    """How many facts and items long-term memory holds for a user."""
+    return len((yield Step("memories_of_owner", {"tenant": scope.tenant, "owner": owner_of(user)})))
 
 
 def _named(scope: Scope, memory_id: str) -> Op[MemoryRow]:

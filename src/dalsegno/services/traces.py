@@ -63,6 +63,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "ds_evidence": "this thread's part in the evidence of facts goes",
     "ds_vectors": "go with their memory",
     "ds_embedders": "the embedder's name and dimension, which the program chose",
+    "ds_answers": "answers written in this thread go with all derived from them; of an erased user all of his",
+    "ds_answer_sources": "go with their answer",
+    "ds_answer_uses": "go with their answer; this thread's or user's uses of others go too",
+    "ds_answer_parents": "go with their answer",
+    "ds_calibrations": "numbers, and the embedder's name, which the program chose",
     "ds_erasures": "the erasure itself: times, and while the id is kept closed its salted digest",
 }
 """Tables that an erasure treats otherwise, and how."""

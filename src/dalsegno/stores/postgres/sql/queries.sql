@@ -1224,3 +1224,234 @@ LEFT JOIN LATERAL (
   WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
 ) c ON true
 ORDER BY e.seq;
+
+-- The answer cache.
+
+-- name: answers_keyed
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
+  AND (a.expires_at IS NULL OR a.expires_at > %(now)s::bigint) AND a.key = %(key)s::bytea
+ORDER BY a.owner DESC;
+
+-- name: answers_matching
+SELECT a.answer, a.terms
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
+  AND (a.expires_at IS NULL OR a.expires_at > %(now)s::bigint)
+  AND (a.terms = '\x0000'::bytea
+       OR position(%(t0)s::bytea IN a.terms) > 0 OR position(%(t1)s::bytea IN a.terms) > 0 OR position(%(t2)s::bytea IN a.terms) > 0 OR position(%(t3)s::bytea IN a.terms) > 0
+       OR position(%(t4)s::bytea IN a.terms) > 0 OR position(%(t5)s::bytea IN a.terms) > 0 OR position(%(t6)s::bytea IN a.terms) > 0 OR position(%(t7)s::bytea IN a.terms) > 0
+       OR position(%(t8)s::bytea IN a.terms) > 0 OR position(%(t9)s::bytea IN a.terms) > 0 OR position(%(t10)s::bytea IN a.terms) > 0 OR position(%(t11)s::bytea IN a.terms) > 0
+       OR position(%(t12)s::bytea IN a.terms) > 0 OR position(%(t13)s::bytea IN a.terms) > 0 OR position(%(t14)s::bytea IN a.terms) > 0 OR position(%(t15)s::bytea IN a.terms) > 0
+       OR position(%(t16)s::bytea IN a.terms) > 0 OR position(%(t17)s::bytea IN a.terms) > 0 OR position(%(t18)s::bytea IN a.terms) > 0 OR position(%(t19)s::bytea IN a.terms) > 0
+       OR position(%(t20)s::bytea IN a.terms) > 0 OR position(%(t21)s::bytea IN a.terms) > 0 OR position(%(t22)s::bytea IN a.terms) > 0 OR position(%(t23)s::bytea IN a.terms) > 0
+       OR position(%(t24)s::bytea IN a.terms) > 0 OR position(%(t25)s::bytea IN a.terms) > 0 OR position(%(t26)s::bytea IN a.terms) > 0 OR position(%(t27)s::bytea IN a.terms) > 0
+       OR position(%(t28)s::bytea IN a.terms) > 0 OR position(%(t29)s::bytea IN a.terms) > 0 OR position(%(t30)s::bytea IN a.terms) > 0 OR position(%(t31)s::bytea IN a.terms) > 0)
+ORDER BY a.stored_at DESC, a.answer DESC
+LIMIT %(limit)s;
+
+-- name: answers_near
+SELECT a.answer, ds_nearness(a.vector, translate(%(query)s::text, '[]', '{}')::real[]) AS nearness
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
+  AND (a.expires_at IS NULL OR a.expires_at > %(now)s::bigint) AND a.calibration = %(calibration)s::int
+ORDER BY nearness DESC, a.answer DESC
+LIMIT %(limit)s;
+
+-- name: answers_near_indexed
+SELECT a.answer, 1 - (a.vector::vector <=> %(query)s::text::vector) AS nearness
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
+  AND (a.expires_at IS NULL OR a.expires_at > %(now)s::bigint) AND a.calibration = %(calibration)s::int
+ORDER BY nearness DESC, a.answer DESC
+LIMIT %(limit)s;
+
+-- name: answer_nearness
+SELECT ds_nearness(a.vector, translate(%(query)s::text, '[]', '{}')::real[]) FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s AND a.vector IS NOT NULL;
+
+-- name: answers_in
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+ORDER BY a.answer;
+
+-- name: answers_all
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body, a.terms
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+  AND (%(scope)s::text IS NULL OR a.scope = %(scope)s::text) AND a.answer > %(after)s
+ORDER BY a.answer
+LIMIT %(limit)s;
+
+-- name: answers_named
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.id = %(id)s::text AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''));
+
+-- name: answers_asked
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.key = %(key)s::bytea AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+  AND (%(scope)s::text IS NULL OR a.scope = %(scope)s::text)
+ORDER BY a.answer;
+
+-- name: answer_put
+INSERT INTO ds_answers AS a
+  (tenant, owner, scope, key, id, author, thread, stored_at, expires_at, calibration, vector, terms, body)
+VALUES
+  (%(tenant)s, %(owner)s, %(scope)s, %(key)s, %(id)s, %(author)s, %(thread)s, %(stored_at)s, %(expires_at)s, %(calibration)s,
+   translate(%(vector)s::text, '[]', '{}')::real[], %(terms)s, %(body)s)
+ON CONFLICT (tenant, owner, scope, key) DO UPDATE SET
+  author = excluded.author, thread = excluded.thread, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
+  calibration = excluded.calibration, vector = excluded.vector, terms = excluded.terms, body = excluded.body
+RETURNING answer, id;
+
+-- name: answer_vector_set
+UPDATE ds_answers SET calibration = %(calibration)s, vector = translate(%(vector)s::text, '[]', '{}')::real[]
+WHERE tenant = %(tenant)s AND answer = %(answer)s AND stored_at = %(stored_at)s
+RETURNING answer;
+
+-- name: answers_drop
+DELETE FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb));
+
+-- name: answer_sources_drop
+DELETE FROM ds_answer_sources a WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb));
+
+-- name: answer_uses_drop
+DELETE FROM ds_answer_uses a WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb));
+
+-- name: answer_parents_drop
+DELETE FROM ds_answer_parents a
+WHERE a.tenant = %(tenant)s AND (a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+   OR a.parent IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb)));
+
+-- name: answer_source_add
+INSERT INTO ds_answer_sources (tenant, answer, source, version)
+VALUES (%(tenant)s, %(answer)s, %(source)s, %(version)s);
+
+-- name: answer_sources_of
+SELECT a.answer, a.source, a.version FROM ds_answer_sources a
+WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+ORDER BY a.answer, a.source;
+
+-- name: answers_from_source
+SELECT DISTINCT s.answer FROM ds_answer_sources s
+JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = %(tenant)s AND s.source = %(source)s::text AND (%(version)s::text IS NULL OR s.version = %(version)s::text)
+  AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+ORDER BY s.answer;
+
+-- name: answer_parent_add
+INSERT INTO ds_answer_parents (tenant, parent, answer) VALUES (%(tenant)s, %(parent)s, %(answer)s)
+ON CONFLICT (tenant, parent, answer) DO NOTHING;
+
+-- name: answer_parents_of
+SELECT p.answer, a.id FROM ds_answer_parents p
+JOIN ds_answers a ON a.tenant = p.tenant AND a.answer = p.parent
+WHERE p.tenant = %(tenant)s AND p.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+ORDER BY p.answer, p.parent;
+
+-- name: answer_children
+SELECT DISTINCT a.answer FROM ds_answer_parents a
+WHERE a.tenant = %(tenant)s AND a.parent IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+ORDER BY a.answer;
+
+-- name: answer_lock
+SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s FOR UPDATE;
+
+-- name: answer_use_add
+INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, thread, coordinate)
+SELECT %(tenant)s::int, %(answer)s::bigint, coalesce(max(u.use), 0) + 1, %(at)s::bigint, %(band)s::text, %(key)s::bytea, %(asked)s::text,
+       %(owner)s::text, %(thread)s::text, %(coordinate)s::text
+FROM ds_answer_uses u WHERE u.tenant = %(tenant)s AND u.answer = %(answer)s;
+
+-- name: answer_uses_of
+SELECT a.answer, a.at, a.band, a.asked, a.owner, a.thread, a.coordinate FROM ds_answer_uses a
+WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
+ORDER BY a.at DESC, a.answer, a.use DESC;
+
+-- name: answers_lent
+SELECT DISTINCT u.answer FROM ds_answer_uses u
+JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = %(tenant)s AND u.key = %(key)s::bytea AND u.band = 'reference' AND a.scope = %(scope)s::text
+  AND a.owner IN (%(owner)s::text, '')
+ORDER BY u.answer;
+
+-- name: answers_expired
+SELECT a.answer FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND a.expires_at <= %(now)s
+ORDER BY a.expires_at
+LIMIT %(limit)s;
+
+-- name: answers_of_user
+SELECT a.answer FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND (a.owner = %(owner)s OR a.author = %(owner)s)
+ORDER BY a.answer;
+
+-- name: answers_of_thread
+SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.thread = %(thread)s ORDER BY a.answer;
+
+-- name: answer_uses_forget_user
+DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND owner = %(owner)s;
+
+-- name: answer_uses_forget_thread
+DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND thread = %(thread)s;
+
+-- name: answer_uses_count
+SELECT u.band, count(*) FROM ds_answer_uses u
+JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+GROUP BY u.band;
+
+-- name: answers_count
+SELECT a.scope, count(*), coalesce(sum(octet_length(a.body)), 0),
+       coalesce(sum(CASE WHEN a.expires_at <= %(now)s::bigint THEN 1 ELSE 0 END), 0),
+       coalesce(sum(CASE WHEN a.calibration <> %(calibration)s::int THEN 1 ELSE 0 END), 0)
+FROM ds_answers a
+WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+GROUP BY a.scope
+ORDER BY a.scope;
+
+-- name: answer_sources_count
+SELECT s.source, count(*) FROM ds_answer_sources s
+JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
+GROUP BY s.source
+ORDER BY s.source;
+
+-- name: answers_loose
+SELECT 'source', s.answer FROM ds_answer_sources s
+LEFT JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = %(tenant)s AND a.answer IS NULL
+UNION ALL
+SELECT 'use', u.answer FROM ds_answer_uses u
+LEFT JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = %(tenant)s AND a.answer IS NULL
+UNION ALL
+SELECT 'link', p.answer FROM ds_answer_parents p
+LEFT JOIN ds_answers a ON a.tenant = p.tenant AND a.answer = p.answer
+LEFT JOIN ds_answers b ON b.tenant = p.tenant AND b.answer = p.parent
+WHERE p.tenant = %(tenant)s AND (a.answer IS NULL OR b.answer IS NULL)
+UNION ALL
+SELECT 'vector', a.answer FROM ds_answers a
+LEFT JOIN ds_calibrations c ON c.tenant = a.tenant AND c.calibration = a.calibration
+WHERE a.tenant = %(tenant)s AND ((a.calibration IS NULL) <> (a.vector IS NULL)
+   OR (a.vector IS NOT NULL AND (c.dims IS NULL OR cardinality(a.vector) <> c.dims)));
+
+-- name: calibration_add
+INSERT INTO ds_calibrations (tenant, calibration, at, embedder, dims, hit, reference, body)
+SELECT %(tenant)s::int, coalesce(max(calibration), 0) + 1, %(at)s::bigint, %(embedder)s::text, %(dims)s::int, %(hit)s::float8, %(reference)s::float8,
+       %(body)s::text
+FROM ds_calibrations WHERE tenant = %(tenant)s
+RETURNING calibration;
+
+-- name: calibrations_all
+SELECT calibration, at, embedder, dims, hit, reference, body FROM ds_calibrations
+WHERE tenant = %(tenant)s ORDER BY calibration DESC;

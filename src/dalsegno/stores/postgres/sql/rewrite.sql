@@ -13,4 +13,5 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 -- Every table and its indexes, without what was deleted; sampled anew for the planner.
 VACUUM (FULL, ANALYZE) ds_threads, ds_namespaces, ds_branches, ds_items, ds_blobs, ds_blob_refs, ds_forms, ds_checkpoints, ds_writes,
   ds_events, ds_summaries, ds_cards, ds_manifests, ds_spending, ds_actions, ds_runs, ds_audit, ds_audit_heads, ds_audit_roots,
-  ds_tags, ds_erasures, ds_memories, ds_evidence, ds_vectors, ds_embedders, ds_tenants, ds_meta;
+  ds_tags, ds_erasures, ds_memories, ds_evidence, ds_vectors, ds_embedders,
+  ds_answers, ds_answer_sources, ds_answer_uses, ds_answer_parents, ds_calibrations, ds_tenants, ds_meta;

@@ -461,3 +461,84 @@ ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namesp
   ALTER COLUMN fields SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
 ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
+
+CREATE TABLE ds_answers (
+  answer      bigint  GENERATED ALWAYS AS IDENTITY,
+  stored_at   bigint  NOT NULL,
+  expires_at  bigint,
+  tenant      integer NOT NULL,
+  calibration integer,
+  owner       text COLLATE "C" NOT NULL,
+  scope       text COLLATE "C" NOT NULL,
+  key         bytea   NOT NULL,
+  id          text COLLATE "C" NOT NULL,
+  author      text COLLATE "C",
+  thread      text COLLATE "C",
+  vector      real[],
+  terms       bytea   NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, answer),
+  UNIQUE (tenant, owner, scope, key)
+);
+
+CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
+CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
+
+CREATE TABLE ds_answer_sources (
+  answer  bigint  NOT NULL,
+  tenant  integer NOT NULL,
+  source  text COLLATE "C" NOT NULL,
+  version text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, answer, source)
+);
+
+CREATE INDEX ds_answer_sources_version ON ds_answer_sources (tenant, source, version);
+
+CREATE TABLE ds_answer_uses (
+  answer     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  use        integer NOT NULL,
+  band       text    NOT NULL,
+  key        bytea   NOT NULL,
+  asked      text    NOT NULL,
+  owner      text COLLATE "C",
+  thread     text COLLATE "C",
+  coordinate text,
+  PRIMARY KEY (tenant, answer, use)
+);
+
+CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, thread) WHERE thread IS NOT NULL;
+
+CREATE TABLE ds_answer_parents (
+  parent bigint  NOT NULL,
+  answer bigint  NOT NULL,
+  tenant integer NOT NULL,
+  PRIMARY KEY (tenant, parent, answer)
+);
+
+CREATE INDEX ds_answer_parents_child ON ds_answer_parents (tenant, answer);
+
+CREATE TABLE ds_calibrations (
+  at          bigint  NOT NULL,
+  hit         double precision NOT NULL,
+  reference   double precision NOT NULL,
+  tenant      integer NOT NULL,
+  calibration integer NOT NULL,
+  dims        integer NOT NULL,
+  embedder    text    NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, calibration)
+);
+
+ALTER TABLE ds_answers ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN scope SET STATISTICS 0,
+  ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN author SET STATISTICS 0,
+  ALTER COLUMN thread SET STATISTICS 0, ALTER COLUMN vector SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0,
+  ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_answer_sources ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN version SET STATISTICS 0;
+ALTER TABLE ds_answer_uses ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN asked SET STATISTICS 0,
+  ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN thread SET STATISTICS 0, ALTER COLUMN coordinate SET STATISTICS 0;
+ALTER TABLE ds_calibrations ALTER COLUMN embedder SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;

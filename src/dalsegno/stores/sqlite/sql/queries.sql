@@ -1178,3 +1178,234 @@ LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane =
 LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
 WHERE e.tenant = :tenant AND e.thread = :thread AND e.seq IN (SELECT value FROM json_each(:numbers))
 ORDER BY e.seq;
+
+-- The answer cache.
+
+-- name: answers_keyed
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.owner IN (:owner, :shared) AND a.scope = :scope
+  AND (a.expires_at IS NULL OR a.expires_at > :now) AND a.key = :key
+ORDER BY a.owner DESC;
+
+-- name: answers_matching
+SELECT a.answer, a.terms
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.owner IN (:owner, :shared) AND a.scope = :scope
+  AND (a.expires_at IS NULL OR a.expires_at > :now)
+  AND (a.terms = x'0000'
+       OR instr(a.terms, :t0) > 0 OR instr(a.terms, :t1) > 0 OR instr(a.terms, :t2) > 0 OR instr(a.terms, :t3) > 0
+       OR instr(a.terms, :t4) > 0 OR instr(a.terms, :t5) > 0 OR instr(a.terms, :t6) > 0 OR instr(a.terms, :t7) > 0
+       OR instr(a.terms, :t8) > 0 OR instr(a.terms, :t9) > 0 OR instr(a.terms, :t10) > 0 OR instr(a.terms, :t11) > 0
+       OR instr(a.terms, :t12) > 0 OR instr(a.terms, :t13) > 0 OR instr(a.terms, :t14) > 0 OR instr(a.terms, :t15) > 0
+       OR instr(a.terms, :t16) > 0 OR instr(a.terms, :t17) > 0 OR instr(a.terms, :t18) > 0 OR instr(a.terms, :t19) > 0
+       OR instr(a.terms, :t20) > 0 OR instr(a.terms, :t21) > 0 OR instr(a.terms, :t22) > 0 OR instr(a.terms, :t23) > 0
+       OR instr(a.terms, :t24) > 0 OR instr(a.terms, :t25) > 0 OR instr(a.terms, :t26) > 0 OR instr(a.terms, :t27) > 0
+       OR instr(a.terms, :t28) > 0 OR instr(a.terms, :t29) > 0 OR instr(a.terms, :t30) > 0 OR instr(a.terms, :t31) > 0)
+ORDER BY a.stored_at DESC, a.answer DESC
+LIMIT :limit;
+
+-- name: answers_near
+SELECT a.answer, ds_nearness(a.vector, :query) AS nearness
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.owner IN (:owner, :shared) AND a.scope = :scope
+  AND (a.expires_at IS NULL OR a.expires_at > :now) AND a.calibration = :calibration
+ORDER BY nearness DESC, a.answer DESC
+LIMIT :limit;
+
+-- name: answers_near_indexed
+SELECT a.answer, ds_nearness(a.vector, :query) AS nearness
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.owner IN (:owner, :shared) AND a.scope = :scope
+  AND (a.expires_at IS NULL OR a.expires_at > :now) AND a.calibration = :calibration
+ORDER BY nearness DESC, a.answer DESC
+LIMIT :limit;
+
+-- name: answer_nearness
+SELECT ds_nearness(a.vector, :query) FROM ds_answers a
+WHERE a.tenant = :tenant AND a.answer = :answer AND a.vector IS NOT NULL;
+
+-- name: answers_in
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers))
+ORDER BY a.answer;
+
+-- name: answers_all
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body, a.terms
+FROM ds_answers a
+WHERE a.tenant = :tenant AND (:owner IS NULL OR a.owner IN (:owner, ''))
+  AND (:scope IS NULL OR a.scope = :scope) AND a.answer > :after
+ORDER BY a.answer
+LIMIT :limit;
+
+-- name: answers_named
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.id = :id AND (:owner IS NULL OR a.owner IN (:owner, ''));
+
+-- name: answers_asked
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+       a.body
+FROM ds_answers a
+WHERE a.tenant = :tenant AND a.key = :key AND (:owner IS NULL OR a.owner IN (:owner, ''))
+  AND (:scope IS NULL OR a.scope = :scope)
+ORDER BY a.answer;
+
+-- name: answer_put
+INSERT INTO ds_answers AS a
+  (tenant, owner, scope, key, id, author, thread, stored_at, expires_at, calibration, vector, terms, body)
+VALUES
+  (:tenant, :owner, :scope, :key, :id, :author, :thread, :stored_at, :expires_at, :calibration,
+   CASE WHEN :vector IS NULL THEN NULL ELSE ds_floats(:vector) END, :terms, :body)
+ON CONFLICT (tenant, owner, scope, key) DO UPDATE SET
+  author = excluded.author, thread = excluded.thread, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
+  calibration = excluded.calibration, vector = excluded.vector, terms = excluded.terms, body = excluded.body
+RETURNING answer, id;
+
+-- name: answer_vector_set
+UPDATE ds_answers SET calibration = :calibration, vector = CASE WHEN :vector IS NULL THEN NULL ELSE ds_floats(:vector) END
+WHERE tenant = :tenant AND answer = :answer AND stored_at = :stored_at
+RETURNING answer;
+
+-- name: answers_drop
+DELETE FROM ds_answers AS a WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers));
+
+-- name: answer_sources_drop
+DELETE FROM ds_answer_sources AS a WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers));
+
+-- name: answer_uses_drop
+DELETE FROM ds_answer_uses AS a WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers));
+
+-- name: answer_parents_drop
+DELETE FROM ds_answer_parents AS a
+WHERE a.tenant = :tenant AND (a.answer IN (SELECT value FROM json_each(:answers))
+   OR a.parent IN (SELECT value FROM json_each(:answers)));
+
+-- name: answer_source_add
+INSERT INTO ds_answer_sources (tenant, answer, source, version)
+VALUES (:tenant, :answer, :source, :version);
+
+-- name: answer_sources_of
+SELECT a.answer, a.source, a.version FROM ds_answer_sources a
+WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers))
+ORDER BY a.answer, a.source;
+
+-- name: answers_from_source
+SELECT DISTINCT s.answer FROM ds_answer_sources s
+JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = :tenant AND s.source = :source AND (:version IS NULL OR s.version = :version)
+  AND (:owner IS NULL OR a.owner IN (:owner, ''))
+ORDER BY s.answer;
+
+-- name: answer_parent_add
+INSERT INTO ds_answer_parents (tenant, parent, answer) VALUES (:tenant, :parent, :answer)
+ON CONFLICT (tenant, parent, answer) DO NOTHING;
+
+-- name: answer_parents_of
+SELECT p.answer, a.id FROM ds_answer_parents p
+JOIN ds_answers a ON a.tenant = p.tenant AND a.answer = p.parent
+WHERE p.tenant = :tenant AND p.answer IN (SELECT value FROM json_each(:answers))
+ORDER BY p.answer, p.parent;
+
+-- name: answer_children
+SELECT DISTINCT a.answer FROM ds_answer_parents a
+WHERE a.tenant = :tenant AND a.parent IN (SELECT value FROM json_each(:answers))
+ORDER BY a.answer;
+
+-- name: answer_lock
+SELECT a.answer FROM ds_answers a WHERE a.tenant = :tenant AND a.answer = :answer;
+
+-- name: answer_use_add
+INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, thread, coordinate)
+SELECT :tenant, :answer, coalesce(max(u.use), 0) + 1, :at, :band, :key, :asked,
+       :owner, :thread, :coordinate
+FROM ds_answer_uses u WHERE u.tenant = :tenant AND u.answer = :answer;
+
+-- name: answer_uses_of
+SELECT a.answer, a.at, a.band, a.asked, a.owner, a.thread, a.coordinate FROM ds_answer_uses a
+WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers))
+ORDER BY a.at DESC, a.answer, a.use DESC;
+
+-- name: answers_lent
+SELECT DISTINCT u.answer FROM ds_answer_uses u
+JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = :tenant AND u.key = :key AND u.band = 'reference' AND a.scope = :scope
+  AND a.owner IN (:owner, '')
+ORDER BY u.answer;
+
+-- name: answers_expired
+SELECT a.answer FROM ds_answers a
+WHERE a.tenant = :tenant AND a.expires_at <= :now
+ORDER BY a.expires_at
+LIMIT :limit;
+
+-- name: answers_of_user
+SELECT a.answer FROM ds_answers a
+WHERE a.tenant = :tenant AND (a.owner = :owner OR a.author = :owner)
+ORDER BY a.answer;
+
+-- name: answers_of_thread
+SELECT a.answer FROM ds_answers a WHERE a.tenant = :tenant AND a.thread = :thread ORDER BY a.answer;
+
+-- name: answer_uses_forget_user
+DELETE FROM ds_answer_uses WHERE tenant = :tenant AND owner = :owner;
+
+-- name: answer_uses_forget_thread
+DELETE FROM ds_answer_uses WHERE tenant = :tenant AND thread = :thread;
+
+-- name: answer_uses_count
+SELECT u.band, count(*) FROM ds_answer_uses u
+JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = :tenant AND (:owner IS NULL OR a.owner IN (:owner, ''))
+GROUP BY u.band;
+
+-- name: answers_count
+SELECT a.scope, count(*), coalesce(sum(length(CAST(a.body AS BLOB))), 0),
+       coalesce(sum(CASE WHEN a.expires_at <= :now THEN 1 ELSE 0 END), 0),
+       coalesce(sum(CASE WHEN a.calibration <> :calibration THEN 1 ELSE 0 END), 0)
+FROM ds_answers a
+WHERE a.tenant = :tenant AND (:owner IS NULL OR a.owner IN (:owner, ''))
+GROUP BY a.scope
+ORDER BY a.scope;
+
+-- name: answer_sources_count
+SELECT s.source, count(*) FROM ds_answer_sources s
+JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = :tenant AND (:owner IS NULL OR a.owner IN (:owner, ''))
+GROUP BY s.source
+ORDER BY s.source;
+
+-- name: answers_loose
+SELECT 'source', s.answer FROM ds_answer_sources s
+LEFT JOIN ds_answers a ON a.tenant = s.tenant AND a.answer = s.answer
+WHERE s.tenant = :tenant AND a.answer IS NULL
+UNION ALL
+SELECT 'use', u.answer FROM ds_answer_uses u
+LEFT JOIN ds_answers a ON a.tenant = u.tenant AND a.answer = u.answer
+WHERE u.tenant = :tenant AND a.answer IS NULL
+UNION ALL
+SELECT 'link', p.answer FROM ds_answer_parents p
+LEFT JOIN ds_answers a ON a.tenant = p.tenant AND a.answer = p.answer
+LEFT JOIN ds_answers b ON b.tenant = p.tenant AND b.answer = p.parent
+WHERE p.tenant = :tenant AND (a.answer IS NULL OR b.answer IS NULL)
+UNION ALL
+SELECT 'vector', a.answer FROM ds_answers a
+LEFT JOIN ds_calibrations c ON c.tenant = a.tenant AND c.calibration = a.calibration
+WHERE a.tenant = :tenant AND ((a.calibration IS NULL) <> (a.vector IS NULL)
+   OR (a.vector IS NOT NULL AND (c.dims IS NULL OR length(a.vector) <> 4 * c.dims)));
+
+-- name: calibration_add
+INSERT INTO ds_calibrations (tenant, calibration, at, embedder, dims, hit, reference, body)
+SELECT :tenant, coalesce(max(calibration), 0) + 1, :at, :embedder, :dims, :hit, :reference,
+       :body
+FROM ds_calibrations WHERE tenant = :tenant
+RETURNING calibration;
+
+-- name: calibrations_all
+SELECT calibration, at, embedder, dims, hit, reference, body FROM ds_calibrations
+WHERE tenant = :tenant ORDER BY calibration DESC;

@@ -432,3 +432,74 @@ CREATE TABLE ds_cards (
   body      TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
+
+CREATE TABLE ds_answers (
+  answer      INTEGER PRIMARY KEY,
+  tenant      INTEGER NOT NULL,
+  owner       TEXT    NOT NULL,
+  scope       TEXT    NOT NULL,
+  key         BLOB    NOT NULL,
+  id          TEXT    NOT NULL,
+  author      TEXT,
+  thread      TEXT,
+  stored_at   INTEGER NOT NULL,
+  expires_at  INTEGER,
+  calibration INTEGER,
+  vector      BLOB,
+  terms       BLOB    NOT NULL,
+  body        TEXT    NOT NULL,
+  UNIQUE (tenant, owner, scope, key)
+);
+
+CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
+CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
+
+CREATE TABLE ds_answer_sources (
+  tenant  INTEGER NOT NULL,
+  answer  INTEGER NOT NULL,
+  source  TEXT    NOT NULL,
+  version TEXT    NOT NULL,
+  PRIMARY KEY (tenant, answer, source)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_answer_sources_version ON ds_answer_sources (tenant, source, version);
+
+CREATE TABLE ds_answer_uses (
+  tenant     INTEGER NOT NULL,
+  answer     INTEGER NOT NULL,
+  use        INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  band       TEXT    NOT NULL,
+  key        BLOB    NOT NULL,
+  asked      TEXT    NOT NULL,
+  owner      TEXT,
+  thread     TEXT,
+  coordinate TEXT,
+  PRIMARY KEY (tenant, answer, use)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, thread) WHERE thread IS NOT NULL;
+
+CREATE TABLE ds_answer_parents (
+  tenant INTEGER NOT NULL,
+  parent INTEGER NOT NULL,
+  answer INTEGER NOT NULL,
+  PRIMARY KEY (tenant, parent, answer)
+) WITHOUT ROWID;
+
+CREATE INDEX ds_answer_parents_child ON ds_answer_parents (tenant, answer);
+
+CREATE TABLE ds_calibrations (
+  tenant      INTEGER NOT NULL,
+  calibration INTEGER NOT NULL,
+  at          INTEGER NOT NULL,
+  embedder    TEXT    NOT NULL,
+  dims        INTEGER NOT NULL,
+  hit         REAL    NOT NULL,
+  reference   REAL    NOT NULL,
+  body        TEXT    NOT NULL,
+  PRIMARY KEY (tenant, calibration)
+) WITHOUT ROWID;

@@ -1,0 +1,328 @@
+"""Words that the answer cache knows, in English and Chinese.
+
+Rules of this module:
+
+* What is said to be harmless here may differ between two questions that share an answer. So a word stands in these
+  tables only when leaving it out, or taking the other one, can change no answer. In doubt it is left out: the price
+  is a miss.
+* Other tables only name a difference, or refuse an answer; they may err on the side of saying too much.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "ABBREVIATIONS",
+    "BEGINNINGS",
+    "BINDING",
+    "CALENDAR",
+    "CAPITALS",
+    "CONTEXTUAL",
+    "CONTRACTIONS",
+    "DATED",
+    "DIRECTIONS",
+    "EDGES",
+    "EXPLETIVE",
+    "FILLING",
+    "FRAMES",
+    "GENERIC",
+    "INDIRECT",
+    "LEADING",
+    "METRICS",
+    "MOVING",
+    "NEGATIONS",
+    "NO_ANSWER",
+    "ORDERS",
+    "PERSONAL",
+    "POSSESSIVE",
+    "PRONOUNS",
+    "REFERRING",
+    "SYNONYMS",
+    "UNFINISHED",
+    "UNITS",
+    "WARNINGS",
+]
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# --- harmless -------------------------------------------------------------------------------------
+
+EDGES = _any(
+    r"^(?:hi|hello|hey|excuse me|ok|okay)(?: there)?[,.!]+ *",
+    r"^(?:please|kindly|pls)[, ]+",
+    r"[,.?!] *(?:please|pls|thank you|thanks|thx)[.! ]*$",
+    r"^(?:您好|你好)[,.。:! ]+",
+    r"^(?:请问一下|请问|请教一下|麻烦问一下|我?想问一下|我?想请问)[,。:! ]*",
+    r"^(?:麻烦|劳驾|请)(?:你|您)?(?:帮忙|帮我|给我|替我)?(?:查询一下|查询下|查询出|查询|查一下|查下|算一下|计算一下"
+    r"|计算(?!机)|告诉我)[,: ]*",
+    r"^(?:你|您)?帮我(?:查询一下|查询下|查询出|查询|查一下|查下|算一下|计算一下|计算(?!机))[,: ]*",
+    r"^我想要?(?:知道|了解一下|了解|查询一下|查询|查一下)[,: ]*",
+    r"^(?:你|您)?(?:能否|能不能|可以|可否)(?:告诉我|帮我查一下|帮我算一下)[,: ]*",
+    r"[,。?? ]+(?:谢谢|多谢)(?:你|您|了|啦)?[.。!]*$",
+)
+"""Courtesy at either end."""
+
+INDIRECT = re.compile(
+    r"^(?:(?:can|could|would|will) you (?:please |kindly )?(?:tell me|let me know)"
+    r"|(?:do you|does anyone|does anybody|do any of you) know|tell me|let me know"
+    r"|i (?:want|would like|need|wish) to know|i'd like to know)[, ]+(?=(?:what|who|where|when|which|how|why)\b)"
+)
+"""Courtesy after which a question stands in the order of a statement: `tell me what it is`."""
+
+CONTRACTIONS = tuple(
+    (re.compile(pattern), full)
+    for pattern, full in (
+        (r"\bcan't\b|\bcannot\b", "can not"),
+        (r"\bwon't\b", "will not"),
+        (r"\bshan't\b", "shall not"),
+        (r"\b(is|are|was|were|do|does|did|has|have|had|would|could|should|must|need)n't\b", r"\1 not"),
+        (r"\b(what|who|where|when|how|why|that|there|it)'s\b", r"\1 is"),
+        (r"\b(what|who|where|when|how|why|you|we|they)'re\b", r"\1 are"),
+        (r"\bi'm\b", "i am"),
+        (r"\b(i|you|we|they)'ve\b", r"\1 have"),
+        (r"\b(i|you|we|they|it|he|she)'ll\b", r"\1 will"),
+    )
+)
+
+_STATES = "look|feel|sound|seem|appear|smell|compare|do|differ|rank|score|come|fit|weigh"
+
+FRAMES = tuple(
+    (re.compile(pattern), one)
+    for pattern, one in (
+        (rf"^how (?:do i (?!(?:{_STATES})\b)|does one |can (?:i|one) |to )(?=[a-z])", "how to "),
+        (r"^what (?:is|are) the best ways? (?:to|of) (?=[a-z])", "best way to "),
+        (r"\b(?:what|which) (?=(?:years?|months?|quarters?|compan(?:y|ies)|countr(?:y|ies)|cit(?:y|ies))\b)", "which "),
+    )
+)
+"""Beginnings that ask the same of whatever follows."""
+
+LEADING = re.compile("^(?:(?:in|during|for|on) |[在于])?([\ue000-\ue7ff])(?: ?[,，] ?| )?")
+"""A time at the head of a question; it moves to its end in English, behind a name in Chinese."""
+
+MOVING = re.compile("\\b(?:for|during|in) (?=[\ue000-\ue7ff])")
+"""Prepositions that say the same before a period."""
+
+POSSESSIVE = re.compile(
+    "^((?:what|who|where|when|how much) (?:is|are|was"
+    "|were) )([a-z0-9][a-z0-9 &.-]*)'s ([a-z][a-z -]*?)( in [\ue000-\ue7ff])?$"
+)
+"""`what is a's b`, which asks for `b of a` where there is one name and one thing."""
+
+BINDING = frozenset(
+    ("of", "for", "in", "on", "at", "to", "from", "with", "by", "and", "or", "than", "vs", "that", "who")
+)
+"""Words that bind phrases, so that a possessive before or after them may reach further than one can see."""
+
+ABBREVIATIONS = re.compile(r"\b(inc|co|corp|ltd|plc|vs|no|mr|mrs|ms|dr|st|jr|sr|etc|approx|dept)\.")
+
+SYNONYMS = tuple(
+    (re.compile(pattern), one)
+    for pattern, one in (
+        (r"\b(?:u\.s\.a\.|u\.s\.|usa|united states of america|united states)(?![a-z])", "usa"),
+        (r"\b(?:u\.k\.|united kingdom)(?![a-z])", "uk"),
+        (r"\bearnings per share\b", "eps"),
+        (r"\bresearch and development\b|\br ?& ?d\b", "rnd"),
+        (r"\bchief executive officer\b", "ceo"),
+        (r"\bchief financial officer\b", "cfo"),
+        (r"\bchief technology officer\b", "cto"),
+        (r"\bper cent\b", "percent"),
+        (r"\bversus\b", "vs"),
+        (r"\be-?mails?\b(?= address)", "email"),
+        (r"\borganisation", "organization"),
+        (r"\bcolour", "color"),
+        (r"\bamortisation\b", "amortization"),
+        (r" ?& ?", " and "),
+        ("归属于?(?:上市公司|母公司)(?:所有者|股东)的净利润|归母净利润?", "归母净利润"),
+        ("(?<![经运])营收", "营业收入"),
+        ("净利(?=$|[是为多同增的,?和])", "净利润"),
+        ("截止(?=[\ue000-\ue7ff])", "截至"),
+        ("每股盈利", "每股收益"),
+        ("(?<=[\ue000-\ue7ff])度报告", "年度报告"),
+        ("[是为]多少", "多少"),
+        ("(?<=[\u4e00-\u9fff])是$", "是什么"),
+        ("是啥", "是什么"),
+        ("[啊呀哦呢]+$", ""),
+        ("吗$", ""),
+    )
+)
+"""Spellings and names of one thing, each by one of them."""
+
+FILLING = frozenset(("a", "an", "the"))
+"""Words that are left out wherever they stand."""
+
+METRICS = (
+    "营业总收入|营业收入|营业成本|营业利润|利润总额|净利润|归母净利润|毛利率|净利率|毛利|总资产|净资产|总负债"
+    "|负债总额|资产总额"
+    "|资产负债率|股东权益|现金流量净额|现金流|每股收益|每股净资产|市盈率|市净率|市值|股价|收盘价|开盘价|最高价"
+    "|最低价|成交量|成交金额"
+    "|成交额|涨跌幅|换手率|总股本|注册资本|法定代表人|董事长|总经理|股票代码|股票简称|员工总数|研发费用|研发投入"
+    "|管理费用|销售费用"
+    "|财务费用|分红|股息"
+)
+"""What companies are asked about; a name and 的 before one of these may do without the 的."""
+
+# --- read by the guards ---------------------------------------------------------------------------
+
+CAPITALS = _words(
+    "us it who or am in me an as at be by do he if is my no of on so to up we and all any are can for has her his "
+    "how may not off one out our see she the was why you aids it's next now go let"
+)
+"""Words that are another thing in capitals."""
+
+NEGATIONS = _words(
+    "not no never without none neither nor nothing nobody non except excluding excluded exclude excludes unless "
+    "lack lacks lacking fail fails failed 不 未 无 非 没 否 勿 莫 除"
+)
+
+DIRECTIONS = _words(
+    "up down more less fewer greater larger smaller higher lower highest lowest largest smallest most least best "
+    "worst increase decrease increased decreased rise fall rose fell gain loss before after above below over "
+    "under maximum minimum first last buy sell bought sold import export debit credit from to by than earlier "
+    "later older newer start end begin open close gross net long short "
+    "涨 跌 升 降 增 减 高 低 大 小 多 少 前 后 上 下 买 卖 进 出 始 末 起 止"
+)
+
+UNITS = _words(
+    "thousand thousands million millions billion billions trillion percent percentage points dollar dollars usd "
+    "yuan rmb cny eur euro euros pound pounds gbp yen jpy hkd shares share kg kilograms tons tonnes ton km miles "
+    "meters metres feet celsius fahrenheit hours minutes seconds days weeks months quarterly annual annually "
+    "monthly daily weekly basis $ € £ ¥ % ‰ 元 万元 亿元 千元 百万元 美元 "
+    "港元 欧元 日元 英镑 股 万股 亿股 吨 万吨 公斤 千克 公里 米 平方米 亩 公顷 小时 分钟 "
+    "天 个月 手 户 人民币"
+)
+
+BEGINNINGS = _words(
+    "what who whom whose where when which why how is are was were do does did can could will would should may "
+    "might must has have had in on at for from of to by with if as since the a an and or but i my our your his "
+    "her their its it this that these those there please tell give show list find calculate compute compare name "
+    "describe explain state define suggest any some all not no yes please during between among according after "
+    "before under over about i'm let hi hello"
+)
+"""Words that are written large at the head of a question without being names."""
+
+CALENDAR = _words(
+    "january february march april may june july august september october november december monday tuesday "
+    "wednesday thursday friday saturday sunday"
+)
+"""Words that are written large and name a time."""
+
+# --- leaning on what was said before -------------------------------------------------------------
+
+PRONOUNS = _any(
+    r"\b(?:they|them|their|theirs|he|him|his|she|her|hers|it|its)\b",
+    r"\b(?:this|these|those)\b(?! who\b)|^that(?:'s|\b)|\bthat(?=[?.!]*$|,)|\b(?:like|about|of|with"
+    r"|for) that\b(?! [a-z]+)",
+    "他们|她们|它们|他家|她家|它家|其(?!他|它|中|实|余|间|次|一|二|三)|它|(?<!其)他(?!人|国|乡|山)|她"
+    "|[这那]家(?:公司|企业|银行|店)?|这(?:个|只|些|支|款|种|项|笔|份|里|几|两|三)|那(?:个|只|些|支|款|种|项|笔|份"
+    "|里|几)|该(?!死)|此(?!外|次|时)",
+)
+"""Words that stand for something named elsewhere."""
+
+REFERRING = _any(
+    r"\b(?:this|that) (?:company|firm|group|bank|fund)\b|\b(?:they|them|he|him|she|it)\b(?!')",
+    r"(?P<whose>\b(?:their|its|his|her)\b)",
+    "他们|她们|它们|他家|她家|它家|[这那]家(?:公司|企业|银行)|该(?:公司|企业|银行|集团|基金)|其(?!他|它|中|实|余|间"
+    "|次|一|二|三)|它|他|她",
+)
+"""Those of them that a name may take the place of."""
+
+EXPLETIVE = re.compile(
+    r"\b(?:is|was|will|would|can|could|does|did|do|has|makes?|take|takes|took|find) (?:it|that|this) (?:be |been )?"
+    r"(?:possible|impossible|safe|legal|illegal|true|good|bad|better|worth|necessary|normal|ok|okay|hard|difficult"
+    r"|easy|"
+    r"important|wrong|right|take|cost|mean|feel|rain|snow|matter|help|like)\b"
+)
+"""`it` that stands for nothing."""
+
+CONTEXTUAL = _any(
+    r"^(?:and|but|so|then|also|or|plus)\b",
+    r"^(?:what|how) about\b",
+    r"\b(?:the (?:above|former|latter|aforementioned|previous|following)|as (?:above|mentioned|before)"
+    r"|the same (?:year|"
+    r"period|company|question|one|thing|for)|the other (?:one|year|company)|as well\?*$|go on|continue|tell me more"
+    r"|why not)\b",
+    r"^(?:why|how|when|who|where|what|really|more|else|which one|how so|how come|how much|how many)[?. !]*$",
+    r"^(?:那么?|还有|另外|以及|而|然后|再|换成|如果是)(?![\u4e00-\u9fff]{0,3}(?:斯|些人))",
+    "上述|前述|前者|后者|以上|刚才|刚刚|同期|上一[个题年季期]|前一[个题年季期]|同一年|同年|同样|继续|接着|再说说"
+    "|详细说说|展开说",
+    r"^[^?？]{1,14}呢[?？。!！ ]*$",
+)
+"""Wordings that go on with what was said before."""
+
+GENERIC = _any(
+    r"\b(?:the|our|this|their) (?:company|firm|group|bank|fund|issuer|registrant|corporation)\b",
+    "(?:^|[，,。；;])(?:公司|本公司|发行人|报告期)|该公司|本公司|发行人",
+)
+"""Names for whoever the documents are about."""
+
+PERSONAL = _any(
+    r"\b(?:my|mine|me|myself)\b",
+    r"(?:^|\b)(?:am|do|did|can|should|will|may|have|was) i\b(?<!how do i)(?<!how can i)",
+    "我的|咱们?的|我(?:司|家|们)|本人|俺的|我(?=[有该能可会要是买卖欠付交])",
+)
+
+# --- what no answer may hold ----------------------------------------------------------------------
+
+DATED = _any(
+    r"\b(?:currently|right now|as of now|at present|nowadays|latest|most recent|up to date|so far|to date"
+    r"|these days|now)\b",
+    r"\bcurrent (?:year|quarter|month|price|ceo|president|rate|version|status|value|date)\b",
+    "最新|目前|当前|现在|如今|现任|至今|眼下|截至今|迄今|本[年月季周日]|今[年天日]|实时",
+)
+"""Questions that have another answer another day."""
+
+ORDERS = _any(
+    r"(?:^|\n)\s*(?:system|assistant|user|developer|human|ai)\s*[:：]",
+    r"</?(?:system|assistant|user|tool|instructions?)\b[^>]{0,40}>|\[/?inst\]|###\s*(?:system|instruction)",
+    r"\b(?:always|from now on|whenever (?:asked|someone)|when asked)\b[^.\n]{0,60}\b(?:answer|reply|respond|say"
+    r"|recommend)\b",
+    r"\bdo not (?:tell|inform|reveal|mention)\b[^.\n]{0,40}\b(?:user|anyone|them)\b|\bnew instructions?\b\s*[:：]",
+    "(?:以后|今后|始终|总是|一律|凡是|每次)[^。\n]{0,20}(?:回答|回复|推荐|输出)|不要(?:告诉|向)[^。\n]{0,10}(?:用户"
+    "|任何人)|新(?:的)?指令[:：]",
+)
+"""Text that orders a model about, beside what long-term memory knows for such."""
+
+WARNINGS = _any(
+    r"⚠|\[?(?:warning|disclaimer|caution|caveat)\]?\s*[:：]",
+    r"\b(?:not|n't|no) (?:be (?:construed|taken|considered) as |constitute |intended as |a substitute for |provide )?"
+    r"(?:any |an |a )?(?:financial|investment|legal|medical|tax|professional)(?: or (?:financial|investment|legal"
+    r"|tax))? advice\b",
+    r"\b(?:may|might|could) (?:not be|be) (?:accurate|inaccurate|outdated|out of date|up to date|incomplete|wrong)\b",
+    r"\bfor (?:reference|informational purposes|information) only\b",
+    r"\b(?:ai[- ]generated|generated by (?:an? )?ai)\b|\bcould not be verified\b|\b(?:un|not )verified\b",
+    r"\b(?:please )?(?:consult|check with|speak to) (?:a|an|your) (?:qualified|financial|licensed|professional"
+    r"|doctor|lawyer|advisor|adviser)",
+    "免责声明|风险提示|温馨提示|仅供参考|不构成(?:任何)?(?:投资|法律|医疗|财务)?(?:建议|意见)|投资有风险"
+    "|谨慎(?:决策|投资)"
+    "|(?:内容|回答|答案)?由(?:ai|人工智能|模型)生成|未(?:经|能)?(?:核实|验证)|可能(?:存在|有)(?:误差|错误|偏差)"
+    "|以(?:官方|实际|公告)(?:公布|信息|情况|披露)?为准"
+    "|警告[:：]|提醒[:：]",
+)
+
+NO_ANSWER = _any(
+    r"^(?:i'?m |i am )?(?:sorry|afraid)\b|\bi(?:'m| am) (?:sorry|unable|not able|afraid)\b",
+    r"\bi (?:do not|don't|cannot|can't|could not|couldn't|am unable to) (?:know|find|answer|help|access|determine"
+    r"|provide|see)\b",
+    r"\bas an ai\b|\bas a language model\b|\bno (?:relevant |such )?(?:information|data|results?"
+    r"|documents?) (?:was |were |is |are )?(?:found|available|provided)\b",
+    r"^(?:error|exception|traceback|null|none|n/?a|undefined|unknown|timeout)\b|\btraceback \(most recent\b"
+    r"|\b(?:rate limit|internal server error|service unavailable|bad gateway|connection (?:refused|reset))\b",
+    "(?:很)?抱歉|对不起|无法(?:回答|提供|确定|获取|找到|查到|给出)|不知道|没有找到|未找到|未能(?:找到|查到|获取)"
+    "|未查到|查不到|暂无(?:相关)?(?:数据|信息)"
+    "|没有(?:相关|足够)?的?(?:信息|数据|资料)|作为(?:一个|一名)?(?:ai|人工智能|语言模型)|请稍后(?:再试|重试)"
+    "|系统(?:繁忙|错误)|请求(?:超时|失败)",
+)
+
+UNFINISHED = re.compile(
+    r"(?:[,，、;；:：(（\[【“‘—-]|\.\.\.|…|\b(?:and|or|the|of|to|a|an|with|for|in|because|that|is|are|was)"
+    r"|[和与及或的是为在])\s*$"
+)
+"""Ends at which no sentence ends."""
