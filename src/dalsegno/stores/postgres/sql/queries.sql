@@ -1228,7 +1228,7 @@ ORDER BY e.seq;
 -- The answer cache.
 
 -- name: answers_keyed
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
@@ -1273,14 +1273,14 @@ SELECT ds_nearness(a.vector, translate(%(query)s::text, '[]', '{}')::real[]) FRO
 WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s AND a.vector IS NOT NULL;
 
 -- name: answers_in
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
 ORDER BY a.answer;
 
 -- name: answers_all
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body, a.terms
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
@@ -1289,13 +1289,13 @@ ORDER BY a.answer
 LIMIT %(limit)s;
 
 -- name: answers_named
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.id = %(id)s::text AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''));
 
 -- name: answers_asked
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.key = %(key)s::bytea AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
@@ -1304,12 +1304,12 @@ ORDER BY a.answer;
 
 -- name: answer_put
 INSERT INTO ds_answers AS a
-  (tenant, owner, scope, key, id, author, thread, stored_at, expires_at, calibration, vector, terms, body)
+  (tenant, owner, scope, key, id, author, said_in, stored_at, expires_at, calibration, vector, terms, body)
 VALUES
   (%(tenant)s, %(owner)s, %(scope)s, %(key)s, %(id)s, %(author)s, %(thread)s, %(stored_at)s, %(expires_at)s, %(calibration)s,
    translate(%(vector)s::text, '[]', '{}')::real[], %(terms)s, %(body)s)
 ON CONFLICT (tenant, owner, scope, key) DO UPDATE SET
-  author = excluded.author, thread = excluded.thread, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
+  author = excluded.author, said_in = excluded.said_in, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
   calibration = excluded.calibration, vector = excluded.vector, terms = excluded.terms, body = excluded.body
 RETURNING answer, id;
 
@@ -1367,13 +1367,13 @@ ORDER BY a.answer;
 SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s FOR UPDATE;
 
 -- name: answer_use_add
-INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, thread, coordinate)
+INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, said_in, coordinate)
 SELECT %(tenant)s::int, %(answer)s::bigint, coalesce(max(u.use), 0) + 1, %(at)s::bigint, %(band)s::text, %(key)s::bytea, %(asked)s::text,
        %(owner)s::text, %(thread)s::text, %(coordinate)s::text
 FROM ds_answer_uses u WHERE u.tenant = %(tenant)s AND u.answer = %(answer)s;
 
 -- name: answer_uses_of
-SELECT a.answer, a.at, a.band, a.asked, a.owner, a.thread, a.coordinate FROM ds_answer_uses a
+SELECT a.answer, a.at, a.band, a.asked, a.owner, a.said_in, a.coordinate FROM ds_answer_uses a
 WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
 ORDER BY a.at DESC, a.answer, a.use DESC;
 
@@ -1396,13 +1396,13 @@ WHERE a.tenant = %(tenant)s AND (a.owner = %(owner)s OR a.author = %(owner)s)
 ORDER BY a.answer;
 
 -- name: answers_of_thread
-SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.thread = %(thread)s ORDER BY a.answer;
+SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.said_in = %(thread)s ORDER BY a.answer;
 
 -- name: answer_uses_forget_user
 DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND owner = %(owner)s;
 
 -- name: answer_uses_forget_thread
-DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND thread = %(thread)s;
+DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND said_in = %(thread)s;
 
 -- name: answer_uses_count
 SELECT u.band, count(*) FROM ds_answer_uses u
