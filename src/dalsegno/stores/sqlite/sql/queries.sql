@@ -1409,3 +1409,12 @@ RETURNING calibration;
 -- name: calibrations_all
 SELECT calibration, at, embedder, dims, hit, reference, body FROM ds_calibrations
 WHERE tenant = :tenant ORDER BY calibration DESC;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;
