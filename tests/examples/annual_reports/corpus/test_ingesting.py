@@ -78,6 +78,27 @@ Profit for the year | 1,204.7 | 1,101.2"""
     )
 
 
+@pytest.mark.parametrize("turn", [90, 180, 270])
+@pytest.mark.parametrize("shown_level", [True, False])
+def test_a_table_that_lies_on_its_side_is_read_as_it_is_meant(tmp_path, turn, shown_level) -> None:
+    file = tmp_path / "wide.pdf"
+    page = Canvas(str(file))
+    if shown_level:
+        page.setPageRotation(turn)
+    page.translate(300, 400)
+    page.rotate(turn)
+    page.translate(-250, -750)
+    made.table(page, made.TABLE, 780, "Helvetica")
+    page.save()
+    ingest(file, tmp_path / "i")
+    (found,) = passages(tmp_path / "i", "wide.pdf")
+    assert found[2].splitlines()[1:4] == [
+        "Revenue | 5,560.5 | 5,381.0",
+        "Cost of sales | (3,120.0) | (2,998.4)",
+        "Exceptional items | — | (41.5)",
+    ]
+
+
 def test_two_columns_of_prose_are_read_one_after_the_other(index_path) -> None:
     text = " ".join(text for page, _, text in passages(index_path, "ALDER_2024_ANNUAL.pdf") if page == 4)
     assert text.index(made.LEFT[-1]) < text.index(made.RIGHT[0])
