@@ -396,19 +396,28 @@ async def test_an_answer_whose_use_cannot_be_recorded_is_not_given(call, monkeyp
         monkeypatch.undo()
 
 
-def test_an_answer_that_goes_in_between_is_not_given(monkeypatch):
+@pytest.mark.parametrize("between", ["removed", "replaced"])
+def test_an_answer_that_goes_or_changes_in_between_is_not_given(local, monkeypatch, between):
     from dalsegno.services import answers
 
-    with dalsegno.connect("memory://") as ds:
-        ds.cache.store(QUESTION, ANSWER, **GOOD)
-        record = answers.record
+    local.cache.store(QUESTION, ANSWER, **GOOD)
+    record = answers.record
 
-        def removed_before(whom, found, **kwargs):
+    def moved_before(whom, found, **kwargs):
+        if between == "removed":
             yield from answers.remove(whom, QUESTION, cache_scope=None)
-            return (yield from record(whom, found, **kwargs))
+        else:
+            kept = {"entities": (), "thread_id": None, "derived_from": (), "ttl": None, "standing": answers.Standing()}
+            yield from answers.put(
+                whom,
+                answers.Kept(
+                    question=QUESTION, answer="USD 1.", scope="reports", sources={"bhp": "v1"}, shared=True, **kept
+                ),
+            )
+        return (yield from record(whom, found, **kwargs))
 
-        monkeypatch.setattr(answers, "record", removed_before)
-        assert ds.cache.lookup(QUESTION, **SEEN).reason == "moved"
+    monkeypatch.setattr(answers, "record", moved_before)
+    assert local.cache.lookup(QUESTION, **SEEN).reason == "moved"
 
 
 # --- erasure and damage ---------------------------------------------------------------------------
