@@ -23,7 +23,7 @@ __all__ = ["by_agent", "by_rules", "materials"]
 
 _OPENING = 2
 """The agent's messages before its record: instructions, and material with the question."""
-_ROW = re.compile(r"^(?P<label>[^:：]{1,120}): (?P<told>FY\d{4} = .+?)(?: \((?P<unit>[^()]*)\))? \[\d+\]$")
+_ROW = re.compile(r"^(?P<label>[^:：]{1,120}): (?P<told>FY\d{4} = .+?)(?: \((?P<unit>[^()]*)\))? (?:\[\d+\])+$")
 
 
 def by_rules(given: Calculating) -> Calculated:

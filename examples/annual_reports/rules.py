@@ -153,8 +153,11 @@ class Rules:
             reverse=True,
         )
         best = [line for worth, _, line in scored if worth >= _ENOUGH * max(1, len(wanted))][:_STATEMENTS]
-        said = list(dict.fromkeys(f"{line.text} [{line.number}]" for line in best))
-        return Said(text="\n".join(said[: _ROWS if wide else _STATEMENTS]))
+        said: dict[str, list[int]] = {}
+        for line in best:
+            said.setdefault(line.text, []).append(line.number)
+        lines_said = [f"{text} {''.join(f'[{number}]' for number in dict.fromkeys(of))}" for text, of in said.items()]
+        return Said(text="\n".join(lines_said[: _ROWS if wide else _STATEMENTS]))
 
     def check(self, given: Checking, request: Any) -> Checked:  # noqa: ARG002
         """Each statement's figures stand in the documents that it cites."""
@@ -234,7 +237,8 @@ def _lines(document: Candidate, years: Sequence[int], *, wide: bool) -> list[_Li
         else:
             told = "; ".join(values)
         kind = "sure" if sure else "table"
-        found.append(_Line(document.number, label, f"{label}: {told}{f' ({unit})' if unit else ''}", kind))
+        of = unit if any(figures(value) and "%" not in value for value in values) else ""
+        found.append(_Line(document.number, label, f"{label}: {told}{f' ({of})' if of else ''}", kind))
     return found
 
 
@@ -259,7 +263,7 @@ def _chart(report: str) -> dict[str, Any] | None:
         label, _, rest = line.partition(":")
         points = re.findall(r"(FY\d{4}) = \(?(-?[\d,]*\.?\d+)", rest)
         if len(points) >= _MIN_SERIES:
-            unit = re.search(r"\(([^()]*)\)\s*\[\d+\]\s*$", rest)
+            unit = re.search(r"\(([^()]*)\)\s*(?:\[\d+\])+\s*$", rest)
             return {
                 "title": label.strip(" -"),
                 "unit": unit[1] if unit else "",

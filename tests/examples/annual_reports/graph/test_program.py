@@ -13,8 +13,10 @@ from examples import annual_reports
 from examples.annual_reports import selftest
 from examples.annual_reports.answers import DalsegnoAnswers, Draft
 from examples.annual_reports.cli import main
+from examples.annual_reports.jobs import Candidate, Drafting
 from examples.annual_reports.measure import caching
 from examples.annual_reports.ports import Item, NewsFile, header
+from examples.annual_reports.rules import Rules
 from examples.annual_reports.sample import PAGES, Leaf
 from examples.annual_reports.state import SCHEMA
 
@@ -212,3 +214,32 @@ def test_the_program_uses_nothing_but_what_the_library_says_it_offers() -> None:
             else:
                 continue
             assert not wrong, (file.name, wrong)
+
+
+def table(number: int, text: str) -> Candidate:
+    return Candidate(number=number, header=f"[{number}] A FY2024, p.{number} [table]", kind="table", text=text)
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "said"),
+    [
+        (
+            "revenue in FY2024?",
+            [table(1, "(US$ m)\n | 2024 | 2023\nRevenue | 5 | 4")],
+            "Revenue: FY2024 = 5 (US$ m) [1]",
+        ),
+        (
+            "revenue trend?",
+            [table(1, "(US$ m)\n | 2024 | 2023\nRevenue | 5 | 4")],
+            "Revenue: FY2024 = 5; FY2023 = 4 (US$ m) [1]",
+        ),
+        ("gearing in FY2024?", [table(1, "(US$ m)\n | 2024 | 2023\nGearing | 5% | 4%")], "Gearing: FY2024 = 5% [1]"),
+        ("revenue in FY2024?", [table(1, "x | 2024 | 2023\nRevenue | 5 | 4 | 25%")], "Revenue: FY2024 = 5 [1]"),
+        ("revenue in FY2024?", [table(1, " | 2024 | 2024\nRevenue | 5 | 4")], "Revenue: 5; 4 [1]"),
+        ("revenue in FY2024?", [table(n, " | 2024\nRevenue | 5") for n in (1, 2)], "Revenue: FY2024 = 5 [1][2]"),
+        ("employees in FY2024?", [table(1, " | 2024\nRevenue | 5")], ""),
+    ],
+)
+def test_a_draft_by_rules_is_rows_as_they_stand(question: str, documents: list[Candidate], said: str) -> None:
+    drafted = Rules(lambda text: []).draft(Drafting(question=question, company="A", documents=documents), None)
+    assert drafted.text == said
