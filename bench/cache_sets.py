@@ -33,33 +33,46 @@ _NUMBER = re.compile(
 )
 
 _METRICS_EN = (
-    "net income", "gross profit", "operating income", "total revenue", "net sales", "revenue", "sales", "cost of sales",
-    "gross margin", "total assets", "total liabilities", "goodwill", "income tax expense", "interest expense", "depreciation",
-    "amortization", "restructuring", "cash flows", "dividends", "discount rate", "service cost", "accrued liabilities",
-    "inventories", "deferred tax", "research and development", "operating expenses", "fees", "salary", "price", "assets",
+    "net income", "gross profit", "operating income", "total revenue", "net sales", "revenue", "sales",
+    "cost of sales",
+    "gross margin", "total assets", "total liabilities", "goodwill", "income tax expense", "interest expense",
+    "depreciation",
+    "amortization", "restructuring", "cash flows", "dividends", "discount rate", "service cost",
+    "accrued liabilities",
+    "inventories", "deferred tax", "research and development", "operating expenses", "fees", "salary", "price",
+    "assets",
 )  # fmt: skip
 _METRICS_ZH = (
-    "收盘价", "开盘价", "最高价", "最低价", "成交量", "成交金额", "涨跌幅", "涨停天数", "跌停天数", "日收益率", "注册资本", "法定代表人",
-    "营业收入", "净利润", "营业成本", "研发投入", "员工总数", "持股比例", "净申购", "净赎回", "管理费率", "托管费率", "持债市值", "持股市值",
+    "收盘价", "开盘价", "最高价", "最低价", "成交量", "成交金额", "涨跌幅", "涨停天数", "跌停天数", "日收益率",
+    "注册资本", "法定代表人",
+    "营业收入", "净利润", "营业成本", "研发投入", "员工总数", "持股比例", "净申购", "净赎回", "管理费率",
+    "托管费率", "持债市值", "持股市值",
     "股票代码", "英文名称", "主要产品", "发行价格", "总资产", "净资产", "毛利率",
 )  # fmt: skip
 _UNITS = {
-    "en": (("million", "billion"), ("thousand", "million"), ("percentage", "amount"), ("shares", "dollars"), ("$", "€"),
+    "en": (("million", "billion"), ("thousand", "million"), ("percentage", "amount"), ("shares", "dollars"), ("$",
+           "€"),
            ("dollars", "euros"), ("%", "points"), ("average", "total"), ("months", "years"), ("quarterly", "annual")),
-    "zh": (("万元", "亿元"), ("元", "万元"), ("%", "个百分点"), ("股", "万股"), ("美元", "港元"), ("个交易日", "个自然日"), ("天数", "次数"),
+    "zh": (("万元", "亿元"), ("元", "万元"), ("%", "个百分点"), ("股", "万股"), ("美元", "港元"), ("个交易日",
+           "个自然日"), ("天数", "次数"),
            ("小数点后两位", "小数点后三位"), ("保留两位小数", "保留三位小数"), ("日", "周"), ("人民币", "美元")),
 }  # fmt: skip
 _DENIED = {
-    "en": (("was the", "was not the"), ("were", "were not"), (" is ", " is not "), (" did ", " did not "), ("including", "excluding"),
+    "en": (("was the", "was not the"), ("were", "were not"), (" is ", " is not "), (" did ", " did not "),
+           ("including", "excluding"),
            (" with ", " without "), (" used ", " not used "), ("does", "does not"), (" have ", " have no ")),
-    "zh": (("是", "不是"), ("有", "没有"), ("包含", "不包含"), ("超过", "不超过"), ("持有", "未持有"), ("属于", "不属于"), ("低于", "不低于"),
+    "zh": (("是", "不是"), ("有", "没有"), ("包含", "不包含"), ("超过", "不超过"), ("持有", "未持有"), ("属于",
+           "不属于"), ("低于", "不低于"),
            ("取得", "未取得"), ("成立", "未成立")),
 }  # fmt: skip
 _TURNED = {
-    "en": (("increase", "decrease"), ("highest", "lowest"), ("larger", "smaller"), ("higher", "lower"), ("most", "least"), ("more", "less"),
+    "en": (("increase", "decrease"), ("highest", "lowest"), ("larger", "smaller"), ("higher", "lower"), ("most",
+           "least"), ("more", "less"),
            ("beginning", "end"), ("gain", "loss"), ("before", "after"), ("gross", "net"), ("current", "non-current")),
-    "zh": (("最大", "最小"), ("最高", "最低"), ("最多", "最少"), ("上涨", "下跌"), ("涨停", "跌停"), ("涨幅", "跌幅"), ("申购", "赎回"), ("大于", "小于"),
-           ("高于", "低于"), ("上半年", "下半年"), ("买入", "卖出"), ("增加", "减少"), ("以上", "以下"), ("A股", "H股"), ("一级", "二级")),
+    "zh": (("最大", "最小"), ("最高", "最低"), ("最多", "最少"), ("上涨", "下跌"), ("涨停", "跌停"), ("涨幅",
+           "跌幅"), ("申购", "赎回"), ("大于", "小于"),
+           ("高于", "低于"), ("上半年", "下半年"), ("买入", "卖出"), ("增加", "减少"), ("以上", "以下"), ("A股",
+           "H股"), ("一级", "二级")),
 }  # fmt: skip
 
 
@@ -188,7 +201,7 @@ def _replaced(question: str, table: Sequence[tuple[str, str]], *, back: bool = F
             yield question.replace(one, other, 1)
 
 
-def _reordered(question: str, draw: random.Random) -> Iterator[str]:
+def _reordered(question: str, _: random.Random) -> Iterator[str]:
     years = list(_YEAR.finditer(question))
     if len(years) == 2 and years[0][0] != years[1][0]:  # noqa: PLR2004 - two of them
         first, second = years

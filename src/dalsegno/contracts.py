@@ -8,6 +8,8 @@ Rules of this module:
   between services and stores; a test proves that every store defines the same names with the same parameters.
 * An operation is handed over as a *factory*, because a store may run it again from the start: after a rollback
   that a lost connection forced, or never. Generators therefore change nothing but through the steps they yield.
+* A step that fails ends its operation, and nothing of it is kept; except for what an operation has begun with the step
+  `part_begin`: of that it is told (`StepFailed`), and may undo it with `part_undo` and go on.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ __all__ = [
     "Params",
     "Rows",
     "Step",
+    "StepFailed",
     "Store",
     "Summarizer",
     "TokenCounter",
@@ -50,6 +53,18 @@ class Step:
 
     name: str
     params: Params | Sequence[Params]
+
+
+class StepFailed(Exception):
+    """Raised in an operation at the step that failed; who does not undo the part it belongs to lets it pass.
+
+    Attributes:
+        error: the driver's.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
 
 
 Batch: TypeAlias = tuple[Step, ...]

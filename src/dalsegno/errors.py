@@ -29,7 +29,6 @@ __all__ = [
     "BudgetTooSmall",
     "CheckpointNotFound",
     "Conflict",
-    "ContextTooLarge",
     "DalsegnoError",
     "Damaged",
     "EmbedderChanged",
@@ -143,20 +142,31 @@ class KeyReused(Misuse):
 
 
 class BudgetTooSmall(Misuse):
-    """A request has no room for today's rules and the least of a card.
+    """What must go into a call does not fit into its budget; nothing was sent.
 
     Attributes:
-        budget: tokens that were allowed.
-        minimum: tokens that it takes at the least.
+        budget_tokens: what the call may cost.
+        minimum: what it takes at the least, in tokens.
+        least: what that least consists of, tokens by part.
     """
 
-    def __init__(self, *, budget: int, minimum: int) -> None:
+    def __init__(self, *, budget_tokens: int, minimum: int, least: Mapping[str, int]) -> None:
+        largest = sorted(least.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
+        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
         super().__init__(
-            f"budget_tokens={budget} has no room for the rules and the least of the card, which take {minimum}; allow "
-            f"{minimum} or more, or give shorter rules."
+            f"what must stay takes {minimum:,} tokens and the budget is {budget_tokens:,}: "
+            f"{minimum - budget_tokens:,} too many ({parts}).{alone} Allow {minimum:,} or more, shorten one of "
+            "them, or give it a ladder by which it may give way."
         )
-        self.budget = budget
+        self.budget_tokens = budget_tokens
         self.minimum = minimum
+        self.least = dict(least)
+
+    @property
+    def over_tokens(self) -> int:
+        """By how much the least is too large."""
+        return self.minimum - self.budget_tokens
 
 
 class EmbedderChanged(Misuse):
@@ -186,29 +196,6 @@ class EmbedderChanged(Misuse):
 
 class TranscriptError(Misuse):
     """A file to import is not a transcript this version can read; nothing was written."""
-
-
-class ContextTooLarge(Misuse):
-    """What must go into a call does not fit into its budget; nothing was sent.
-
-    Attributes:
-        budget_tokens: what the call may cost.
-        over_tokens: by how much the least of it is too large.
-        least: what that least consists of, tokens by section.
-    """
-
-    def __init__(self, *, budget_tokens: int, over_tokens: int, least: Mapping[str, int]) -> None:
-        largest = sorted(least.items(), key=lambda pair: -pair[1])
-        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest[:8])
-        alone = f" {largest[0][0]!r} alone is over it." if largest and largest[0][1] > budget_tokens else ""
-        super().__init__(
-            f"what must stay takes {budget_tokens + over_tokens:,} tokens and the budget is {budget_tokens:,}: "
-            f"{over_tokens:,} too many ({parts}).{alone} Raise the budget, shorten one of them, or give it a ladder by "
-            "which it may give way."
-        )
-        self.budget_tokens = budget_tokens
-        self.over_tokens = over_tokens
-        self.least = dict(least)
 
 
 # --- reload and retry -----------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from langgraph.store.memory import InMemoryStore
 
 import dalsegno
 from dalsegno import Section, call, from_documents, from_function, from_handover, from_messages, from_state
-from dalsegno.errors import ContextTooLarge, Misuse, ThreadNotFound
+from dalsegno.errors import BudgetTooSmall, Misuse, ThreadNotFound
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 RULES = Section(name="rules", text="Answer from the documents.", trust="rules")
@@ -231,6 +231,21 @@ async def test_a_card_comes_from_the_handover_and_is_empty_on_the_first_turn() -
         from_handover(str).given(Sight(state={}, config={}, thread_id="t"))
 
 
+async def test_a_card_is_shown_in_its_own_words_where_no_others_are_asked_for() -> None:
+    from dalsegno.langgraph.sources import Sight
+
+    with dalsegno.connect("memory://") as ds:
+        ds.journal.append("t", "message", "user", "We take plan B.")
+        ds.handover.decide("t", "Plan B it is", ["#1 user"], by="user")
+        ds.journal.append("quiet", "note", "user", "…")
+        source = from_handover(ds=ds)
+        for thread, there in (("t", True), ("quiet", False), ("new", False)):
+            (made,) = source.given(Sight(state={}, config={}, thread_id=thread))
+            (amade,) = await source.agiven(Sight(state={}, config={}, thread_id=thread))
+            assert made == amade
+            assert ("Plan B it is" in made.text, bool(made.text)) == (there, there)
+
+
 async def test_a_source_that_waits_is_for_async_nodes() -> None:
     async def fetch(_: Any) -> Section:
         return Section(name="web", text="found", trust="third_party")
@@ -315,7 +330,7 @@ def test_wrong_traits_and_functions_are_refused_where_they_are_made() -> None:
 
 def test_what_does_not_fit_stops_the_node_with_its_size() -> None:
     graph = graph_of(None, [], budget=120)
-    with pytest.raises(ContextTooLarge, match="'question' alone is over it"):
+    with pytest.raises(BudgetTooSmall, match="'question' alone is over it"):
         graph.invoke({"messages": [HumanMessage("why? " * 200)]})
     with pytest.raises(Misuse, match=r"documents\[0\] is no document but int"):
         graph_of(None, []).invoke({"messages": [HumanMessage("x")], "documents": [7]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import subprocess
 import sys
 import textwrap
@@ -21,6 +22,7 @@ import dalsegno
 from dalsegno import Field, StateSchema
 from dalsegno.errors import Misuse, NotOwner, StateShapeError
 from dalsegno.langgraph.checkpointer import Recorded
+from dalsegno.stores.statements import load_script
 
 CONFIG: dict[str, Any] = {"configurable": {"thread_id": "t"}}
 
@@ -101,21 +103,14 @@ def graph(**nodes: Any) -> Any:
     return builder
 
 
+TABLES = re.findall(r"CREATE TABLE (\w+)", load_script("dalsegno.stores.sqlite", "schema.sql"))
+
+
 def stored_of(execute: Callable[..., list[Any]]) -> str:
     """Everything that a database holds, as text."""
-    tables = [
-        "ds_items",
-        "ds_blobs",
-        "ds_checkpoints",
-        "ds_writes",
-        "ds_events",
-        "ds_forms",
-        "ds_threads",
-        "ds_actions",
-    ]
     return "\n".join(
         bytes(cell).decode("utf-8", "replace") if isinstance(cell, (bytes, memoryview)) else str(cell)
-        for table in tables
+        for table in TABLES
         for row in execute(f"SELECT * FROM {table}")
         for cell in row
     )
@@ -374,6 +369,42 @@ async def test_an_interrupted_run_does_not_play_it_again(ds, compiled, call, exe
     assert read == [("yes", None)]
     await call(built, "invoke", Command(update={"override": "SECRET-COMMAND", "question": "more"}), CONFIG)
     assert "SECRET" not in stored_of(execute)
+
+
+async def test_wherever_a_field_of_one_run_is_written_it_is_in_no_table(ds, compiled, call, execute):
+    """In subgraphs with a history of their own, `Send`s, commands to the graph above, updates by hand, forks, failures."""
+    read: list[Any] = []
+
+    def inner(state):
+        read.append(state.get("override"))
+        interrupt("really?")
+        return {"override": "SECRET-SUBGRAPH", "notes": ["in"]}
+
+    def back(state):
+        read.append(state.get("override"))
+        target = Send("b", {"override": "SECRET-SEND-ABOVE"})
+        return Command(graph=Command.PARENT, update={"override": "SECRET-ABOVE"}, goto=target)
+
+    def work(state):
+        read.append(state.get("override"))
+        raise ValueError("no luck")
+
+    nested = StateGraph(State).add_node("inner", inner).add_node("back", back)
+    nested.add_edge(START, "inner").add_edge("inner", "back")
+    builder = StateGraph(State).add_node("a", nested.compile(checkpointer=True), destinations=("b",))
+    builder.add_node("b", work).add_node("judge", lambda state: {"override": Overwrite("SECRET-OVERWRITE")})
+    builder.add_edge(START, "a").add_edge("b", "judge")
+    built = compiled(builder)
+    await call(built, "invoke", {"question": "q", "override": "SECRET-INPUT"}, CONFIG)
+    with pytest.raises(ValueError, match="no luck"):
+        await call(built, "invoke", Command(resume="yes", update={"override": "SECRET-RESUME"}), CONFIG)
+    assert read == ["SECRET-INPUT", None, "SECRET-SUBGRAPH", "SECRET-SEND-ABOVE"]
+    await call(built, "update_state", CONFIG, {"override": "SECRET-UPDATE"}, as_node="b")
+    await call(built, "invoke", None, CONFIG)
+    (first, *_) = [info.checkpoint_id for info in ds.threads.checkpoints("t") if not info.ns][-1:]
+    dalsegno.fork(built, "t", first, update={"override": "SECRET-FORK"})
+    assert "SECRET" not in stored_of(execute)
+    assert ds.threads.check().clean
 
 
 KILLED = """

@@ -142,6 +142,21 @@ def _call(ds: Any, thread: str, words: Words) -> None:
     made = Context([section], 100, withheld={words("Withheld"): words("Why", chinese=True)}).request()
     ds.context.record(thread, Call(node=words("Caller"), ns=words("CallerNs"), task=words("Task")), made.manifest)
     ds.budgets.reserve(Account(thread=thread, run=words("Run")), Spent(calls=1))
+    kept = {"quality": True, "complete": True, "thread_id": thread}
+    sources = {words("CacheSource"): words("Version")}
+    assert ds.cache.store(
+        f"What is {words('Asked')}?",
+        f"{words('Answered', chinese=True)}.",
+        scope=words("CacheScope"),
+        sources=sources,
+        **kept,
+    )
+    ds.cache.store(
+        "What is EBITDA?", "Earnings before interest.", scope="all", sources=None, quality=True, complete=True
+    )
+    assert (
+        ds.cache.lookup("What's EBITDA?", scope="all", thread_id=thread, coordinate=words("Coordinate")).band == "hit"
+    )
 
 
 def _summary(ds: Any, thread: str, words: Words) -> None:

@@ -158,33 +158,55 @@ def test_a_card_that_cannot_be_kept_costs_nobody_a_checkpoint(ds, monkeypatch, c
     assert ds.handover.card("launch").decisions
 
 
-def test_a_garbled_card_costs_nobody_a_checkpoint(ds, caplog):
+def spoil(ds: Any, **change: Any) -> None:
+    """Write over columns of the newest card, behind dalsegno's back."""
+
+    def op() -> Any:
+        columns = (yield dalsegno.contracts.Step("cards_all", {"tenant": 1, "thread": 1}))[-1]
+        named = dict(zip(("branch", "cursor", "version", "forgotten", "at", "body"), columns, strict=True))
+        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **named, **change})
+
+    ds.store_backend.run(op, write=True)
+
+
+GARBLED: list[dict[str, Any]] = [
+    {"body": '{"findings":[{"sort":"of a later version","place":1,"number":1,"author":"user","text":"x"}]}'},
+    {"body": '{"findings":[{"sort":"goal"}]}'},
+    {"body": '{"findings":{}, "more":[]'},
+    {"body": "[]"},
+    {"body": ""},
+    {"body": '{"findings":' + "[" * 3000 + "]" * 3000 + "}"},
+    {"cursor": 99},
+    {"cursor": -1},
+    {"forgotten": -1},
+    {"version": -7},
+]
+
+
+@pytest.mark.parametrize("change", GARBLED, ids=str)
+def test_a_garbled_card_costs_nobody_a_checkpoint_is_told_of_and_heals(ds, caplog, change):
     graph = graph_of(ds)
     say(graph, OPENING, CHOICE)
-
-    def garble():
-        (columns,) = yield dalsegno.contracts.Step("cards_all", {"tenant": 1, "thread": 1})
-        branch, cursor, version, forgotten, at, _ = columns
-        yield dalsegno.contracts.Step(
-            "card_save",
-            {
-                "tenant": 1,
-                "thread": 1,
-                "branch": branch,
-                "cursor": cursor,
-                "version": version,
-                "forgotten": forgotten,
-                "at": at,
-                "body": '{"findings":[{"sort":"x"}]}',
-            },
-        )
-
-    ds.store_backend.run(garble, write=True)
-    say(graph, "同意。")
-    assert "stays behind (Damaged" in caplog.text
-    assert len(graph.get_state(CONFIG).values["messages"]) == 6
-    with pytest.raises(errors.Damaged):
+    sound = ds.handover.card("launch")
+    spoil(ds, **change)
+    with pytest.raises(errors.Damaged, match=r"ds\.handover\.refresh"):
         ds.handover.card("launch")
+    with caplog.at_level(logging.WARNING, "dalsegno.handover"):
+        say(graph, "同意。")
+    assert "the card of thread 'launch' is damaged" in caplog.text
+    assert len(graph.get_state(CONFIG).values["messages"]) == 6
+    healed = ds.handover.card("launch")
+    assert (healed.goal, healed.decisions[0], healed.last_event_id) == (sound.goal, sound.decisions[0], 6)
+    assert ds.threads.check("launch").findings == []
+
+
+def test_refreshing_heals_a_garbled_card(ds):
+    say(graph_of(ds), OPENING, CHOICE)
+    sound = ds.handover.card("launch")
+    spoil(ds, body="[]")
+    ds.handover.refresh("launch")
+    assert ds.handover.card("launch").decisions == sound.decisions
+    assert ds.handover.card("launch").version == sound.version + 1
 
 
 # --- what comes after the card ----------------------------------------------------------------------
@@ -344,7 +366,7 @@ def test_a_fork_hears_its_own_events_however_far_the_other_branch_was_heard(ds):
         names = ("branch", "cursor", "version", "forgotten", "at", "body")
         (other,) = [dict(zip(names, columns, strict=True)) for columns in rows if columns[0] == 0]
         yield dalsegno.contracts.Step("wipe_cards", {"tenant": 1, "thread": 1})
-        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **other, "cursor": 99})
+        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **other, "cursor": 5})
 
     ds.store_backend.run(further, write=True)
     assert texts(ds.handover.card("launch").decisions) == ["就按方案A。 ← #2 assistant: A: 一次性发布，费用4万元"]
@@ -675,10 +697,5 @@ def test_a_check_finds_what_is_wrong_with_a_card(ds, change, kind):
     say(graph_of(ds), OPENING, CHOICE)
     assert ds.threads.check("launch").findings == []
 
-    def spoil():
-        (columns,) = yield dalsegno.contracts.Step("cards_all", {"tenant": 1, "thread": 1})
-        named = dict(zip(("branch", "cursor", "version", "forgotten", "at", "body"), columns, strict=True))
-        yield dalsegno.contracts.Step("card_save", {"tenant": 1, "thread": 1, **named, **change})
-
-    ds.store_backend.run(spoil, write=True)
+    spoil(ds, **change)
     assert {finding.kind for finding in ds.threads.check("launch").findings} == {kind}

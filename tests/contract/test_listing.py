@@ -217,3 +217,15 @@ def test_a_filter_with_a_limit_looks_on_until_it_has_enough(ds, put):
         parent = put(ds, "t", parent, metadata={"rare": n % 50 == 0, "step": n})
     found = list(ds.checkpointer.list(CONFIG, filter={"rare": True}, limit=2))
     assert [each.metadata["step"] for each in found] == [100, 50]
+
+
+def test_a_copy_takes_as_many_statements_whatever_the_history(ds, put):
+    counting = Counting(ds.store_backend)
+    taken, parent = [], None
+    for target in ("early", "late"):
+        parent = grow(ds, put, 20, start=len(taken), parent=parent)
+        counting.statements, ds.checkpointer._store = 0, counting
+        ds.checkpointer.copy_thread("t", target)
+        ds.checkpointer._store = ds.store_backend
+        taken.append(counting.statements)
+    assert 0 < taken[0] == taken[1] <= 40

@@ -19,6 +19,7 @@ from dalsegno.cli import app
 from dalsegno.core.walk import DECODERS
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.budgets import Budgets
+from dalsegno.faces.cache import Cache
 from dalsegno.faces.context import Contexts
 from dalsegno.faces.erasure import Erasure
 from dalsegno.faces.handover import Handover
@@ -83,7 +84,7 @@ def calls() -> list[str]:
     of_faces = {
         name
         for face in (
-            *(Actions, Budgets, Contexts, DalsegnoStore, Erasure, Handover, Journal, Memories, Retention),
+            *(Actions, Budgets, Cache, Contexts, DalsegnoStore, Erasure, Handover, Journal, Memories, Retention),
             *(Threads, Runs, Lease, Summaries),
         )
         for name in vars(face)

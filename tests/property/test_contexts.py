@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dalsegno.core.context import Context, Manifest, Section
 from dalsegno.core.fences import broken, fenced, marks_for
-from dalsegno.errors import ContextTooLarge
+from dalsegno.errors import BudgetTooSmall
 
 # --- what a reader takes for a mark: written here apart from the code that breaks them ---------------
 
@@ -185,8 +185,8 @@ def test_a_request_is_within_its_budget_or_an_error_that_adds_up(messages, texts
     context = Context(sections, budget)
     try:
         request = context.request()
-    except ContextTooLarge as caught:
-        error: ContextTooLarge | None = caught
+    except BudgetTooSmall as caught:
+        error: BudgetTooSmall | None = caught
     else:
         error = None
     if error is not None:

@@ -318,7 +318,9 @@ def _taught() -> list[Pair]:
 
 
 def test_lines_lie_above_what_passes_the_guards_wrongly():
-    wrong = [Pair(question=f"What is {n} X?", other=f"what's {n} x", same=False) for n in range(100, 140)]  # a false mark
+    wrong = [
+        Pair(question=f"What is {n} X?", other=f"what's {n} x", same=False) for n in range(100, 140)
+    ]  # a false mark
     pairs = [*_taught(), *wrong]
     found = calibrated(pairs, lambda some: [0.9 if pair.same else 0.97 for pair in some])
     assert found.lines.hit > 0.97

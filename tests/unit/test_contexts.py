@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dalsegno.core.context import Context, Fidelity, Manifest, Section
-from dalsegno.errors import ContextTooLarge, Damaged, Misuse
+from dalsegno.errors import BudgetTooSmall, Damaged, Misuse
 
 REPORT = " ".join(
     f"In {year} revenue was {year - 1990} million euros and margin {year - 2000} percent." for year in range(2001, 2024)
@@ -207,7 +207,7 @@ def test_pairs_are_not_broken_by_giving_way() -> None:
 def test_what_must_fit_and_does_not_is_named_with_its_size() -> None:
     rules = section("rules", "Be exact. " * 60, trust="rules")
     with pytest.raises(
-        ContextTooLarge, match=r"\d+ too many \(rules \d+, tools and marks \d+, question \d+\)"
+        BudgetTooSmall, match=r"\d+ too many \(rules \d+, tools and marks \d+, question \d+\)"
     ) as caught:
         request(rules, QUESTION, section("report", REPORT), budget=100)
     error = caught.value
@@ -220,7 +220,7 @@ def test_what_must_fit_and_does_not_is_named_with_its_size() -> None:
 
 def test_tools_are_part_of_the_least() -> None:
     tools = [{"name": "search", "description": "Finds things. " * 40}]
-    with pytest.raises(ContextTooLarge) as caught:
+    with pytest.raises(BudgetTooSmall) as caught:
         request(RULES, QUESTION, tools=tools, budget=100)
     assert caught.value.least["tools and marks"] > 80
 

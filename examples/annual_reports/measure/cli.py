@@ -15,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from examples.annual_reports.measure import routes
 from examples.annual_reports.measure.arithmetic import measure_arithmetic
+from examples.annual_reports.measure.caching import measure_cache
 from examples.annual_reports.measure.ingestion import measure_ingestion
 from examples.annual_reports.measure.retrieval import Retrieved, measure_retrieval
 
@@ -98,8 +100,24 @@ def _ingestion(asked: argparse.Namespace) -> None:
         print(f"| {' | '.join(cells)} |")
 
 
+def _cache(asked: argparse.Namespace) -> None:  # noqa: ARG001 - as every measurement
+    of = measure_cache()
+    print(f"answer cache: {of.questions} questions stored, {3 * of.questions} looked up")
+    print(f"same words: {of.again} of {of.questions} are hits; other words: {of.reworded} of {of.questions}")
+    print(f"false hits: {of.false}; hits for a year that was never asked about: {of.swapped} of {of.questions}")
+
+
+def _routing(asked: argparse.Namespace) -> None:  # noqa: ARG001 - as every measurement
+    covered, all_ways = routes.taken(), routes.wanted()
+    functions = len({name for name, _ in all_ways})
+    ways = f"{len(covered & all_ways)} of {len(all_ways)} ways"
+    print(f"routing: {len(routes.TABLE)} cases take {ways} of {functions} functions")
+
+
 _ALL: dict[str, Callable[[argparse.Namespace], None]] = {
     "retrieval": _retrieval,
     "arithmetic": _arithmetic,
     "ingestion": _ingestion,
+    "cache": _cache,
+    "routing": _routing,
 }

@@ -10,8 +10,9 @@ from langchain_core.tools import BaseTool
 
 from dalsegno.contracts import Op, Store
 from dalsegno.core.card.entries import Card
-from dalsegno.core.card.packing import Request, pack
+from dalsegno.core.card.packing import Manifest, pack
 from dalsegno.core.journal import Event, Kind
+from dalsegno.core.request import Request
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
 from dalsegno.faces.arguments import a_count, a_text
@@ -64,7 +65,7 @@ class Handover(Face):
         rules: Sequence[str] = (),
         *,
         count: Count = estimate,
-    ) -> Request:
+    ) -> Request[Manifest]:
         """The first request of a reopened conversation: rules, card, newest messages, everything after the card.
 
         Args:
@@ -94,7 +95,7 @@ class Handover(Face):
         rules: Sequence[str] = (),
         *,
         count: Count = estimate,
-    ) -> Request:
+    ) -> Request[Manifest]:
         """Async face of `pack`."""
         given = _rules(rules)
         _check(budget_tokens, count)
@@ -257,7 +258,7 @@ class Handover(Face):
         )
 
 
-def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request:
+def _packed(found: Material, budget_tokens: int, rules: Sequence[str], count: Count) -> Request[Manifest]:
     return in_messages(
         pack(
             found.card,

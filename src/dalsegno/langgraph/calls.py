@@ -78,7 +78,7 @@ def call(
 
     Raises:
         Misuse: a declaration is wrong, or the function takes no `request`. At a call: a source fails to give a section.
-        ContextTooLarge: at a call: what must stay does not fit.
+        BudgetTooSmall: at a call: what must stay does not fit.
     """
     declared = _Declared(sections, budget, ds, dict(withheld or {}), tools, count)
 
@@ -166,7 +166,7 @@ class _Declared:
             count,
         )
 
-    def request(self, sections: Sequence[Section]) -> Request:
+    def request(self, sections: Sequence[Section]) -> Request[Manifest]:
         """The request made of these sections."""
         return Context(sections, self._budget, tools=self._tools, withheld=self._withheld, count=self._count).request()
 
@@ -179,7 +179,7 @@ class _Declared:
             state=state, config=config, thread_id="" if thread is None else str(thread), store=store, ds=self._ds
         )
 
-    def record(self, sight: Sight, name: str, request: Request) -> None:
+    def record(self, sight: Sight, name: str, request: Request[Manifest]) -> None:
         """Write the manifest down, where there is a database and a thread."""
         if self._ds is None or not sight.thread_id:
             return
@@ -190,7 +190,7 @@ class _Declared:
         except DalsegnoError as error:
             _unwritten(name, error)
 
-    async def arecord(self, sight: Sight, name: str, request: Request) -> None:
+    async def arecord(self, sight: Sight, name: str, request: Request[Manifest]) -> None:
         """Async face of `record`."""
         if self._ds is None or not sight.thread_id:
             return

@@ -14,17 +14,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.config import get_config
 
 from dalsegno.core.card.entries import Card
-from dalsegno.core.card.packing import Recent, Request
+from dalsegno.core.card.packing import Recent
 from dalsegno.core.card.rendering import render
 from dalsegno.core.cuts import Turn
 from dalsegno.core.journal import Event, Kind
 from dalsegno.core.pieces import fenced
+from dalsegno.core.request import Request
 from dalsegno.core.tokens import Count
 from dalsegno.errors import DalsegnoError, ThreadNotFound
 from dalsegno.langgraph.originals import thread_of
@@ -32,6 +33,8 @@ from dalsegno.langgraph.searching import ReadsHistory
 from dalsegno.langgraph.turns import turn_of, turn_of_event
 
 __all__ = ["HasCards", "ShownCard", "current_thread", "in_messages", "recent_of"]
+
+M = TypeVar("M")
 
 _log = logging.getLogger("dalsegno.handover")
 
@@ -112,7 +115,7 @@ def _without_open_calls(found: Sequence[Recent]) -> list[Recent]:
     ]
 
 
-def in_messages(request: Request) -> Request:
+def in_messages(request: Request[M]) -> Request[M]:
     """The same request with instructions as `SystemMessage`."""
     messages: list[Any] = [
         SystemMessage(content=str(message["content"])) if isinstance(message, dict) else message

@@ -9,6 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from typing import Any, cast
 import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph import START
 from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Send
@@ -46,6 +48,9 @@ from dalsegno.services.writes import Writes
 __all__ = ["Marks", "Recorded", "Requests", "add_print", "send_nodes"]
 
 Prints = dict[str, ListPrint | ValuePrint]
+
+_ASKED = 4096
+"""Checkpoints that are not stored yet and whose questions are remembered; a run has one at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,7 @@ class Requests:
         self._memo = memo
         self._authors = authors
         self._schema = schema
+        self._asked: OrderedDict[str, None] = OrderedDict()
 
     def put(
         self,
@@ -153,6 +159,7 @@ class Requests:
             version=self._schema.version if self._schema is not None and ns == "" else None,
             fence=fence_of(conf),
             waits=bool(pending_nodes(checkpoint, graph)) if ns == "" else None,
+            asked=partial(self._asked.__contains__, checkpoint["id"]),
         )
         work.marks.sends = send_nodes(checkpoint["channel_values"])
         return request, work.marks
@@ -175,6 +182,7 @@ class Requests:
     def stored(self, request: Put, marks: Marks, done: PutDone) -> RunnableConfig:
         """Remember a checkpoint that is stored; returns its config."""
         place = request.place
+        self._asked.pop(place.id, None)
         self._memo.hold(request.thread, place.ns, Held(place.id, marks.prints, done.state))
         for name, templates in marks.templates.items():
             ranges = elements_of(done.state[name])
@@ -191,6 +199,10 @@ class Requests:
         if not isinstance(checkpoint_id, str) or not checkpoint_id:
             msg = "put_writes needs config['configurable']['checkpoint_id']: the checkpoint the task runs on"
             raise Misuse(msg)
+        if any(channel == INTERRUPT for channel, _ in writes):  # noted before it can be stored; `put` asks
+            self._asked[checkpoint_id] = None
+            while len(self._asked) > _ASKED:
+                self._asked.popitem(last=False)
         plan = Plan()
         request = Writes(
             thread=thread,

@@ -19,6 +19,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 
+from dalsegno.core.card.entries import Card
+from dalsegno.core.card.rendering import render as rendered
 from dalsegno.core.context import Fidelity, Place, Section, Trust
 from dalsegno.core.cuts import cut
 from dalsegno.core.rendering import told
@@ -37,6 +39,8 @@ __all__ = [
     "from_messages",
     "from_state",
 ]
+
+_CARD_TOKENS = 1200
 
 Given: TypeAlias = Section | Sequence[Section]
 
@@ -269,12 +273,16 @@ class HasHandover(Protocol):
 
 
 def from_handover(
-    render: Callable[[Any], str], name: str = "card", *, ds: HasHandover | None = None, **traits: Unpack[Traits]
+    render: Callable[[Card], str] | None = None,
+    name: str = "card",
+    *,
+    ds: HasHandover | None = None,
+    **traits: Unpack[Traits],
 ) -> Source:
     """A section with the thread's handover card, at the head by itself.
 
     Args:
-        render: the card as text.
+        render: the card as text; by itself as `ds.handover` shows it, in at most 1,200 tokens.
         name: of the section.
         ds: the open database; the one that the call was declared with where it is left out.
         traits: of the section.
@@ -284,6 +292,7 @@ def from_handover(
     """
     options: dict[str, Any] = {"source": "handover", "trust": Trust.OWN, "place": Place.HEAD, **traits}
     _checked(name, options)
+    shown = _card if render is None else render
 
     def cards(sight: Sight) -> Handover:
         found: HasHandover | None = sight.ds if ds is None else ds
@@ -296,16 +305,21 @@ def from_handover(
             card = cards(sight).card(sight.thread_id) if sight.thread_id else None
         except ThreadNotFound:  # nothing is stored of a thread's first turn yet
             card = None
-        return _section(name, options, text="" if card is None else render(card))
+        return _section(name, options, text="" if card is None else shown(card))
 
     async def amake(sight: Sight) -> Section:
         try:
             card = await cards(sight).acard(sight.thread_id) if sight.thread_id else None
         except ThreadNotFound:  # nothing is stored of a thread's first turn yet
             card = None
-        return _section(name, options, text="" if card is None else render(card))
+        return _section(name, options, text="" if card is None else shown(card))
 
     return Source(name=name, make=make, amake=amake)
+
+
+def _card(card: Card) -> str:
+    """A card's own text; nothing of one that says nothing yet."""
+    return rendered(card, _CARD_TOKENS).text if any(True for _ in card.entries) else ""
 
 
 def _field(state: Any, key: str) -> Any:

@@ -222,7 +222,7 @@ def _judged(tenant: int, asked: Asked, form: Form, row: AnswerRow, score: float 
         return _miss(asked, "sources", differs, score)
     if parted is None and score >= HIT:
         reason, why, band = "same", "the same question, in scope, from the same sources", "hit"
-    elif score >= REFERENCE:
+    elif parted is None or score >= REFERENCE:  # the same question is a reference at least, whatever a vector says
         reason, why = (parted.guard.value, parted.why) if parted is not None else ("score", f"a score of {score:.2f}")
         band = "reference"
     else:
@@ -314,7 +314,7 @@ def record(scope: Scope, found: Lookup, *, thread_id: str | None, coordinate: st
     yield Step(
         "answer_use_add",
         {
-            "tenant": scope.tenant, "answer": row.answer, "at": now, "band": found.band,
+            "tenant": scope.tenant, "answer": row.answer, "at": max(now, again[0].stored_at), "band": found.band,
             "key": key_of(form_of(found.asked)), "asked": packed_text(found.asked),
             "owner": None if scope.user is None else owner_of(scope.user),
             "thread": None if thread_id is None else pack_name(thread_id),
@@ -355,13 +355,14 @@ def put(scope: Scope, kept: Kept) -> Op[Stored]:
     parents += [number for (number,) in (yield Step("answers_lent", {**where, "owner": own}))]
     earlier = rows_in((yield Step("answers_asked", {**where, "owner": None})))
     before = next((row for row in earlier if row.owner == owner), None)
+    stored_at = now if before is None else (yield from _after(scope.tenant, before, now))
     vector = _vector(kept.embedded)
     written = yield Step(
         "answer_put",
         {
             **where, "owner": owner, "id": uuid4().hex, "author": None if scope.user is None else own,
             "thread": None if kept.thread_id is None else pack_name(kept.thread_id),
-            "stored_at": max(now, 0 if before is None else before.stored_at + 1),
+            "stored_at": stored_at,
             "expires_at": None if kept.ttl is None else now + kept.ttl,
             "calibration": None if vector is None else kept.standing.calibration, "vector": vector,
             "terms": signature(searched(form)), "body": _body(kept, form),
@@ -385,6 +386,12 @@ def put(scope: Scope, kept: Kept) -> Op[Stored]:
         why="kept" if before is None else "kept in the place of an earlier answer to the same question",
         question=kept.question,
     )
+
+
+def _after(tenant: int, before: AnswerRow, now: int) -> Op[int]:
+    """A time after an earlier answer and all its uses, so that each use says which of the two it was."""
+    uses = yield Step("answer_uses_of", {"tenant": tenant, "answers": json_text([before.answer])})
+    return max(now, before.stored_at + 1, uses[0][1] + 1 if uses else 0)
 
 
 def _body(kept: Kept, form: Form) -> str:

@@ -7,33 +7,45 @@ Rules of this module:
   withdraw something, or edits or deletes a message; else when another `EVERY` events have come. It reads the events
   after its cursor and nothing before them, at most `AT_ONCE` of them; what it cannot take in now, it takes in later.
 * A card is derived. Whatever goes wrong with it is a warning; the checkpoint is stored all the same, and whoever reads
-  the card is given the events after its cursor.
+  the card is given the events after its cursor. Its statements are a part of the transaction that is undone alone; what
+  begins the part goes with the batch before it, what ends it with the card, so that it costs no round trip.
+* A card whose row makes no sense is made again when it goes on. Who only reads it is told that it is damaged.
+* An event that the rules break on is passed over, with a warning: one odd text does not stop a card for ever.
 * A branch without a card of its own has that of the branch it left, without what was heard after it left.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Op, Step, StepFailed
 from dalsegno.core.card.advancing import Notes, hear
-from dalsegno.core.card.findings import Finding, findings_from_json, findings_to_json
+from dalsegno.core.card.findings import Finding, Told, findings_from_json, findings_to_json
+from dalsegno.core.card.listening import LONGEST
 from dalsegno.core.journal import Span, spans_contain
+from dalsegno.errors import Damaged
 from dalsegno.services.lines import spans_of
 from dalsegno.services.loading import json_text
+from dalsegno.services.sound import BROKEN
 from dalsegno.services.telling import tell
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["AT_ONCE", "EVERY", "Kept", "catch_up", "find", "follow", "is_due", "spans_text", "within"]
+__all__ = ["AT_ONCE", "EVERY", "Kept", "begin", "catch_up", "find", "follow", "heard", "is_due", "spans_text", "within"]
 
 EVERY = 40
 """After so many events a card goes on, whatever they say."""
 AT_ONCE = 64
 """So many events a card takes in at most in one transaction of somebody else's."""
+
+READS = 48_000
+"""After so many characters a card takes in no more events in a transaction of somebody else's: each costs time, and the
+thread is locked meanwhile (on SQLite, the file)."""
 
 _ALL = 2**62
 _log = logging.getLogger("dalsegno.handover")
@@ -54,49 +66,82 @@ class Kept:
     own: bool = False
 
 
-def is_due(before: int, after: int, *, stirred: bool) -> bool:
+def is_due(row: ThreadRow, before: int, stirred: Callable[[], bool]) -> bool:
     """Whether a card goes on now.
 
     Args:
+        row: the thread, with the number of the last event.
         before: number of the last event before those that have come.
-        after: number of the last event.
-        stirred: whether one of them may decide or withdraw something, or changes a message.
+        stirred: tells whether one of them may decide or withdraw something, or changes a message.
     """
-    return after > before and (stirred or before // EVERY != after // EVERY)
+    if row.events <= before:
+        return False
+    if before // EVERY != row.events // EVERY:
+        return True
+    try:
+        return stirred()
+    except Exception as error:  # noqa: BLE001 - a card is derived; it must not cost anyone a checkpoint
+        _log.warning("what came to thread %r was not looked at for its card (%s)", row.name, _line(error))
+        return False
 
 
-def follow(row: ThreadRow, branch: int, deciders: Collection[str], *, before: int, stirred: bool) -> Op[None]:
-    """Bring the card of a branch on if it is due, in a transaction that has locked the thread; never fails it."""
-    if not is_due(before, row.events, stirred=stirred):
+def begin(*, due: bool) -> tuple[Step, ...]:
+    """What goes at the end of the batch before a card that is due, so that the card can be undone alone."""
+    return (Step("part_begin", {}),) if due else ()
+
+
+def follow(row: ThreadRow, branch: int, deciders: Collection[str], *, due: bool) -> Op[None]:
+    """Bring the card of a branch on if it is due, after `begin`; never fail the transaction, which holds the thread."""
+    if not due:
         return
     try:
-        yield from catch_up(row, branch, deciders, limit=AT_ONCE)
-    except Exception as error:  # noqa: BLE001 - a card is derived; it must not cost anyone a checkpoint
-        _log.warning(
-            "the card of thread %r stays behind (%s: %s); the events after it are handed over beside it. "
-            "`dalsegno check` tells what is wrong",
-            row.name,
-            type(error).__name__,
-            error,
-        )
+        _, save = yield from _onward(row, branch, deciders, AT_ONCE)
+        if save is not None:
+            yield (save, Step("part_end", {}))
+    except StepFailed as failed:
+        try:
+            yield Step("part_undo", {})
+        except StepFailed:  # the whole transaction is gone, or the connection
+            raise failed from None
+        _stays_behind(row, failed.error)
+    except Exception as error:  # noqa: BLE001 - as above
+        _stays_behind(row, error)
 
 
-def catch_up(row: ThreadRow, branch: int, deciders: Collection[str], *, limit: int = _ALL) -> Op[Notes]:
-    """Take in the events after the cursor, at most so many, and write the card down.
+def _stays_behind(row: ThreadRow, error: Exception) -> None:
+    _log.warning(
+        "the card of thread %r stays behind (%s); the events after it are handed over beside it. "
+        "`dalsegno check` tells what is wrong",
+        row.name,
+        _line(error),
+    )
 
-    Returns:
-        What the card is made of now.
-    """
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def catch_up(row: ThreadRow, branch: int, deciders: Collection[str]) -> Op[None]:
+    """Take in all events after the cursor, and write the card down; an error is the caller's."""
+    _, save = yield from _onward(row, branch, deciders, _ALL)
+    if save is not None:
+        yield save
+
+
+def _onward(row: ThreadRow, branch: int, deciders: Collection[str], limit: int) -> Op[tuple[Notes, Step | None]]:
+    """The card with at most so many more events, and the step that keeps it where anything is new."""
     spans = yield from spans_of(row, branch, _ALL)
-    kept = yield from find(row, spans)
+    kept = yield from find(row, spans, anew=True)
     rows = yield Step(
         "events_after", {**row.key, "spans": spans_text(spans), "after": kept.notes.cursor, "limit": limit}
     )
     told = yield from tell(row, rows, spans)
     if not told and kept.own:
-        return kept.notes
-    notes = hear(kept.notes, told, deciders)
-    yield Step(
+        return kept.notes, None
+    if limit != _ALL:
+        told = told[: _readable(told)]
+    notes = heard(row, kept.notes, told, deciders)
+    return notes, Step(
         "card_save",
         {
             **row.key,
@@ -108,11 +153,40 @@ def catch_up(row: ThreadRow, branch: int, deciders: Collection[str], *, limit: i
             "body": json_text({"findings": findings_to_json(notes.findings)}),
         },
     )
-    return notes
 
 
-def find(row: ThreadRow, spans: Sequence[Span]) -> Op[Kept]:
+def _readable(told: Sequence[Told]) -> int:
+    """How many events a card takes in at most, at least one; of a long text only so much is read."""
+    lengths = accumulate(min(len(one.text), LONGEST) for one in told)
+    return max(1, sum(1 for length in lengths if length <= READS))
+
+
+def heard(row: ThreadRow, notes: Notes, told: Sequence[Told], deciders: Collection[str]) -> Notes:
+    """Take events in; of one that the rules break on, nothing is heard, and the others are heard all the same."""
+    try:
+        return hear(notes, told, deciders)
+    except Exception:  # noqa: BLE001 - found out below, event by event
+        for one in told:
+            try:
+                notes = hear(notes, [one], deciders)
+            except Exception as error:  # noqa: BLE001 - one text must not stop the card for ever
+                notes = hear(notes, [replace(one, role="note", text="", files=())], deciders)
+                _log.warning(
+                    "event #%d of thread %r could not be heard for its card (%s); read it in the journal",
+                    one.number,
+                    row.name,
+                    _line(error),
+                )
+        return notes
+
+
+def find(row: ThreadRow, spans: Sequence[Span], *, anew: bool = False) -> Op[Kept]:
     """The card of a lineage, as it was last written.
+
+    Args:
+        row: the thread.
+        spans: the lineage.
+        anew: give an empty one, which is then made again from the events, where its row makes no sense.
 
     Raises:
         Damaged: its row makes no sense.
@@ -123,14 +197,38 @@ def find(row: ThreadRow, spans: Sequence[Span]) -> Op[Kept]:
     at = next((at for at in range(len(branches) - 1, -1, -1) if branches[at] in by_branch), None)
     if at is None:
         return Kept(notes=Notes())
-    _, cursor, version, forgotten, _at, body = by_branch[branches[at]]
-    notes = Notes(findings=findings_from_json(orjson.loads(body)["findings"]), cursor=cursor, forgotten=forgotten)
-    if at == len(branches) - 1:
+    columns, own = by_branch[branches[at]], at == len(branches) - 1
+    version = columns[2] if own and type(columns[2]) is int and columns[2] > 0 else 0
+    try:
+        notes = _notes(row, columns)
+    except Damaged as error:
+        if not anew:
+            raise
+        _log.warning(
+            "the card of thread %r is damaged (found %s); it is made again from the first event", row.name, error.found
+        )
+        return Kept(notes=Notes(), version=version, own=own)
+    if own:
         return Kept(notes=notes, version=version, own=True)
     younger = json_text(branches[at + 1 :])
     ((begun,),) = yield Step("events_begin", {**row.key, "branches": younger})
-    ends = cursor if begun is None else min(cursor, begun - 1)
-    return Kept(notes=replace(within(notes, spans), cursor=ends), version=version)
+    ends = notes.cursor if begun is None else min(notes.cursor, begun - 1)
+    return Kept(notes=replace(within(notes, spans), cursor=ends), version=columns[2])
+
+
+def _notes(row: ThreadRow, columns: tuple[Any, ...]) -> Notes:
+    branch, cursor, version, forgotten, _at, body = columns
+    place = f"card of branch {branch} of thread {row.name!r} (ds.handover.refresh makes it again)"
+    numbers = (cursor, version, forgotten)
+    if any(type(number) is not int or number < 0 for number in numbers) or cursor > row.events:
+        raise Damaged(place, expected=f"a cursor up to {row.events}, and two counts", found=repr(numbers))
+    try:
+        findings = findings_from_json(orjson.loads(body)["findings"])
+    except Damaged as error:
+        raise Damaged(place, expected=error.expected, found=error.found) from error
+    except BROKEN as error:
+        raise Damaged(place, expected="findings as JSON", found=_line(error)) from error
+    return Notes(findings=findings, cursor=cursor, forgotten=forgotten)
 
 
 def within(notes: Notes, spans: Sequence[Span]) -> Notes:

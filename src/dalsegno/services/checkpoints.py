@@ -25,7 +25,7 @@ from dalsegno.core.items import POOL, Plan, Range, digest_of, elements_of, last_
 from dalsegno.core.split import Split
 from dalsegno.core.standing import Standing
 from dalsegno.services.arrivals import Arrived, Moment, Said, events_of, may_be_message, stirred
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.forms import digest_of_form, forms
 from dalsegno.services.frames import Frame
 from dalsegno.services.ids import pack_id
@@ -115,6 +115,8 @@ class Put:
         elsewhere: ids of messages in channels of which a checkpoint holds no value, and of those that a summary of it
             took out; nobody deleted them.
         deciders: roles and names whose word decides, for the card.
+        asked: tells, when the checkpoint is stored, whether a question may have been stored before it. Nobody but its
+            run knows a checkpoint by then, so the process that puts it knows; it saves a look at the writes.
     """
 
     thread: str
@@ -132,6 +134,7 @@ class Put:
     elsewhere: AbstractSet[str] = frozenset()
     waits: bool | None = None
     deciders: AbstractSet[str] = DECIDERS
+    asked: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,8 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
     over = tuple(taken_over(row, request.fence))
     is_head = head is None or ckpt >= head
     if is_head and request.waits is not None:
-        row.stands = yield from _standing(row, own, waits=request.waits)
+        row.stands = yield from _standing(row, own, request)
+    due = is_due(row, before, lambda: stirred(events, arrived))
     yield (
         *over,
         *moves,
@@ -201,11 +205,11 @@ def put(scope: Scope, request: Put) -> Op[PutDone]:
         *([Step("namespace_head", {**row.key, "ns": ns, "head": ckpt})] if is_head else []),
         *([Step("event_add", events)] if events else []),
         save_thread(row),
+        *begin(due=due),
     )
+    yield from follow(row, branch, request.deciders, due=due)
     if own is not None and own.is_stored:
         yield from sweep(row)
-    if events:
-        yield from follow(row, branch, request.deciders, before=before, stirred=stirred(events, arrived))
     return PutDone(row.thread, ckpt, state)
 
 
@@ -216,11 +220,11 @@ def _goes_on(value: Unchanged | Appended, shared: Mapping[str, Any], name: str) 
     return value.node is ANY or orjson.dumps(value.node) == orjson.dumps(shared[name])
 
 
-def _standing(row: ThreadRow, own: Own | None, *, waits: bool) -> Op[int]:
-    """Where the run stands at its new head; a question may have been written before its checkpoint."""
-    if not waits:
+def _standing(row: ThreadRow, own: Own | None, request: Put) -> Op[int]:
+    """Where the run stands at its new head; its writes, a question among them, may have come before it."""
+    if not request.waits:
         return Standing.CLOSED
-    if own is None or row.stands != Standing.ASKED:
+    if own is None or not (row.stands == Standing.ASKED if own.is_stored else request.asked()):
         return Standing.OPEN
     rows = yield Step("writes_of", {**row.key, "ckpts": json_text([own.ckpt])})
     asked = any(slot == QUESTION for *_, body in rows for slot, _, _ in listed(orjson.loads(body)))

@@ -21,7 +21,7 @@ import orjson
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
-from dalsegno.core.card.advancing import Notes, card_of, hear
+from dalsegno.core.card.advancing import Notes, card_of
 from dalsegno.core.card.entries import Card, Entry, Evidence
 from dalsegno.core.card.findings import Finding, Sort, Told
 from dalsegno.core.card.gate import admit
@@ -29,7 +29,7 @@ from dalsegno.core.items import put_back
 from dalsegno.core.journal import Event, Kind, Span, author_of
 from dalsegno.errors import Damaged, Missing, Refused
 from dalsegno.services import journal
-from dalsegno.services.cards import catch_up, find, spans_text
+from dalsegno.services.cards import catch_up, find, heard, spans_text
 from dalsegno.services.frames import from_micros, read_state
 from dalsegno.services.ids import pack_name
 from dalsegno.services.lines import spans_of
@@ -167,9 +167,9 @@ def _made(
     row: ThreadRow, notes: Notes, version: int, told: Sequence[Told], deciders: Collection[str]
 ) -> Op[tuple[Card, Mapping[str, int]]]:
     """The card of some notes and later events, with what ledger and state have."""
-    heard = hear(notes, told, deciders)
-    made = card_of(heard, version)
-    actions, elsewhere, counts = yield from _actions(row, heard.findings)
+    now = heard(row, notes, told, deciders)
+    made = card_of(now, version)
+    actions, elsewhere, counts = yield from _actions(row, now.findings)
     artifacts, todos = yield from _of_state(row)
     return (
         replace(

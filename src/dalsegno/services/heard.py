@@ -24,7 +24,7 @@ from dalsegno.core.journal import Kind
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json, canonical
 from dalsegno.services.arrivals import Moment, Said, event_row
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.checkpoints import Put, PutDone, put
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import Known, known_messages, spans_of
@@ -97,9 +97,9 @@ def put_heard(scope: Scope, request: Put, heard: Heard) -> Op[PutDone]:
                 tell(Kind.DELETE, Said(id_, Kind.DELETE, known[id_].author, ""), place)
     row.pool = split.next_pool - 1
     if events:
-        yield (*store_items(row, split), Step("event_add", events), save_thread(row))
-        before, stirs_it = row.events - len(events), _stirred(heard, known)
-        yield from follow(row, branch, request.deciders, before=before, stirred=stirs_it)
+        due = is_due(row, row.events - len(events), lambda: _stirred(heard, known))
+        yield (*store_items(row, split), Step("event_add", events), save_thread(row), *begin(due=due))
+        yield from follow(row, branch, request.deciders, due=due)
     return done
 
 

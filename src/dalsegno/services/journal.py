@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from dalsegno.contracts import Op, Step
+from dalsegno.contracts import Batch, Op, Step
 from dalsegno.core import codec
 from dalsegno.core.card.listening import DECIDERS, stirs
 from dalsegno.core.items import POOL, Plan, lift, put_back
@@ -25,7 +25,7 @@ from dalsegno.core.search import Query, query, signature
 from dalsegno.core.split import Split
 from dalsegno.core.tree import Json
 from dalsegno.errors import CheckpointNotFound, Misuse, StateShapeError, UnknownType
-from dalsegno.services.cards import follow
+from dalsegno.services.cards import begin, follow, is_due
 from dalsegno.services.frames import from_micros
 from dalsegno.services.ids import pack_id
 from dalsegno.services.lines import spans_of
@@ -128,16 +128,28 @@ def append(
         raise Misuse(msg)
     row = yield from lock_thread(scope, name, create=create, fence=fence)
     before = row.events
-    numbers = yield from write(row, events)
-    branch, _ = yield from _head(row)
-    stirred = any(event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text)) for event in events)
-    yield from follow(row, branch, deciders, before=before, stirred=stirred)
+    branch, ckpt = yield from _head(row)
+    batch, numbers = yield from _written(row, events, branch, ckpt)
+    due = is_due(row, before, lambda: any(map(_stirs, events)))
+    yield (*batch, *begin(due=due))
+    yield from follow(row, branch, deciders, due=due)
     return numbers
+
+
+def _stirs(event: NewEvent) -> bool:
+    return event.kind in _DECIDING or (event.kind is Kind.MESSAGE and stirs(event.text))
 
 
 def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
     """Write events of any kind to a thread that is locked, and its counters; returns their numbers."""
     branch, ckpt = yield from _head(row)
+    batch, numbers = yield from _written(row, events, branch, ckpt)
+    yield batch
+    return numbers
+
+
+def _written(row: ThreadRow, events: Sequence[NewEvent], branch: int, ckpt: int | None) -> Op[tuple[Batch, list[int]]]:
+    """The steps that write events, and their numbers."""
     plan = Plan()
     lifted = [lift(event.tree, plan) for event in events]
     pool = yield from find_pool(row, plan)
@@ -163,8 +175,7 @@ def write(row: ThreadRow, events: Sequence[NewEvent]) -> Op[list[int]]:
             }
         )
     row.pool = split.next_pool - 1
-    yield (*store_items(row, split), Step("event_add", params), save_thread(row))
-    return numbers
+    return (*store_items(row, split), Step("event_add", params), save_thread(row)), numbers
 
 
 def _head(row: ThreadRow) -> Op[tuple[int, int | None]]:

@@ -4,6 +4,7 @@ Rules of this module:
 
 * Roles, texts and ids are read off the stored trees, without building a message: what a card needs is text, and a
   class that this process does not know is no reason to miss a decision.
+* Text that UTF-8 cannot hold is read without what makes it so.
 * Of an edit or a deletion it is found out where its message came first; all of them in one statement.
 """
 
@@ -19,7 +20,7 @@ from dalsegno.core.card.findings import Told
 from dalsegno.core.items import put_back
 from dalsegno.core.journal import Kind, Span, spans_contain, text_of_tree
 from dalsegno.core.messages import files_of, text_of
-from dalsegno.core.tree import Json
+from dalsegno.core.tree import Json, unescape
 from dalsegno.services.lines import mark_of
 from dalsegno.services.loading import json_text, load
 from dalsegno.services.threads_row import ThreadRow
@@ -31,6 +32,8 @@ _CALLS = frozenset(
     {"tool_use", "tool_call", "function_call", "server_tool_use", "server_tool_call", "invalid_tool_call"}
 )
 _DIRECT = frozenset({Kind.DECISION, Kind.APPROVAL, Kind.TODO, Kind.DONE})
+_BACKING, _NAMED = 64, 200
+"""So many events a written one may rest on for the card, and so many characters of an owner or a due date it takes."""
 _MESSAGES = frozenset({Kind.MESSAGE, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.EDIT})
 
 
@@ -93,8 +96,19 @@ def _places(numbers: Mapping[str, Sequence[int]], id_: str, seq: int) -> dict[st
 def _said(content: Any) -> Any:
     """Content without the calls that some providers put among it."""
     if not isinstance(content, list):
-        return content
-    return [block for block in content if not (isinstance(block, dict) and str(block.get("type")) in _CALLS)]
+        return _legible(content)
+    return [
+        {**block, "text": _legible(block["text"])} if isinstance(block, dict) and "text" in block else _legible(block)
+        for block in content
+        if not (isinstance(block, dict) and str(block.get("type")) in _CALLS)
+    ]
+
+
+def _legible(tree: Any) -> Any:
+    """A text that is stored in escapes, with blanks for NUL and `?` for lone surrogates; anything else as it is."""
+    if isinstance(tree, dict) and tree.keys() == {"$str"} and isinstance(tree["$str"], str):
+        return unescape(tree["$str"]).replace("\0", " ").encode(errors="replace").decode()
+    return tree
 
 
 def _id_of(tree: Json) -> str:
@@ -105,21 +119,21 @@ def _id_of(tree: Json) -> str:
 def _plain_text(tree: Json) -> str:
     if isinstance(tree, dict):
         for key in ("text", "content"):
-            if isinstance(tree.get(key), str):
-                return str(tree[key])
-    return text_of_tree(tree)
+            if isinstance(found := _legible(tree.get(key)), str):
+                return found
+    return text_of_tree(_legible(tree))
 
 
 def _direct(kind: Kind, tree: Json, known: dict[str, Any]) -> Told:
     fields = tree if isinstance(tree, dict) else {}
     given = fields.get("evidence")
-    backing = [pair for part in (given if isinstance(given, list) else ()) for pair in _pair(part)]
+    backing = [pair for part in (given if isinstance(given, list) else ())[:_BACKING] for pair in _pair(part)]
     closes = fields.get("closes")
     return Told(
         role=str(kind),
         text=_plain_text(tree),
-        owner=str(fields.get("owner") or ""),
-        due=str(fields.get("due") or ""),
+        owner=str(_legible(fields.get("owner")) or "")[:_NAMED],
+        due=str(_legible(fields.get("due")) or "")[:_NAMED],
         backing=tuple(backing),
         closes=closes if type(closes) is int else 0,
         **known,

@@ -23,11 +23,11 @@ from dalsegno.core.standing import Standing
 from dalsegno.errors import Misuse, Refused, ThreadDeleted, ThreadExists, ThreadNotFound
 from dalsegno.services.forms import sound_form
 from dalsegno.services.frames import read_state
-from dalsegno.services.ids import pack_name, unpack_name
+from dalsegno.services.ids import pack_name, unpack_id, unpack_name
 from dalsegno.services.loading import json_text
 from dalsegno.services.placing import ROOT
 from dalsegno.services.sound import sound
-from dalsegno.services.standings import asks, taken_over
+from dalsegno.services.standings import asks_still, taken_over
 from dalsegno.services.threads_row import Scope, ThreadRow, erased_until, lock_thread, save_thread
 from dalsegno.services.traces import drop_blob, wipe
 from dalsegno.services.writes import listed
@@ -275,8 +275,10 @@ def _stand_anew(row: ThreadRow) -> Op[None]:
     row.stands = Standing.CLOSED
     if head is not None:
         rows = yield Step("writes_of", {**row.key, "ckpts": json_text([head])})
-        slots = [slot for *_, body in rows for slot, _, _ in listed(orjson.loads(body))]
-        row.stands = Standing.ASKED if asks(slots) else Standing.OPEN
+        writes = {
+            unpack_id(bytes(task)): [slot for slot, _, _ in listed(orjson.loads(body))] for _, task, _, body in rows
+        }
+        row.stands = Standing.ASKED if asks_still(writes) else Standing.OPEN
 
 
 def sweep(row: ThreadRow) -> Op[None]:

@@ -97,7 +97,7 @@ def put_writes(scope: Scope, request: Writes) -> Op[None]:
     text = split.body_of({**odd, "writes": writes} if odd else writes).decode()
     row.pool, row.lanes = split.next_pool - 1, split.next_lane - 1
     over = tuple(taken_over(row, request.fence))
-    if ns == ROOT and (head is None or ckpt >= head):
+    if ns == ROOT and ckpt == head:
         row.stands = after_writes(row.stands, request.task, fresh)
     yield (
         *over,

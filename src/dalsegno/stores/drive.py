@@ -1,7 +1,10 @@
 """The two drivers: what turns an operation's steps into statements, waiting or awaiting.
 
-An error of a step ends the operation: it is closed where it stands, so that its `finally` runs, and the error goes
-to the transaction around it.
+Rules of this module:
+
+* An operation is told of a step that failed: `StepFailed` is raised where it yielded the step. One that has begun a
+  part may undo that part and go on; any other lets it pass, and the step's own error goes to the transaction around it.
+* Whatever ends an operation, it is closed where it stands, so that its `finally` runs.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from dalsegno.contracts import Batch, Op, Rows, Step
+from dalsegno.contracts import Batch, Op, Rows, Step, StepFailed
 
 __all__ = ["adrive", "drive"]
 
@@ -21,7 +24,14 @@ def drive(op: Op[R], execute: Callable[[Step | Batch], Rows]) -> R:
     try:
         step = next(op)
         while True:
-            step = op.send(execute(step))
+            try:
+                rows = execute(step)
+            except Exception as error:  # noqa: BLE001 - it is the operation's, and raised unless that goes on
+                step = op.throw(StepFailed(error))
+            else:
+                step = op.send(rows)
+    except StepFailed as failed:
+        raise failed.error from failed.error.__cause__
     except StopIteration as end:
         result: R = end.value
         return result
@@ -34,7 +44,14 @@ async def adrive(op: Op[R], execute: Callable[[Step | Batch], Awaitable[Rows]]) 
     try:
         step = next(op)
         while True:
-            step = op.send(await execute(step))
+            try:
+                rows = await execute(step)
+            except Exception as error:  # noqa: BLE001 - it is the operation's, and raised unless that goes on
+                step = op.throw(StepFailed(error))
+            else:
+                step = op.send(rows)
+    except StepFailed as failed:
+        raise failed.error from failed.error.__cause__
     except StopIteration as end:
         result: R = end.value
         return result

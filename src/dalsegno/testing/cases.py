@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dalsegno.connect import Dalsegno, open_store
-from dalsegno.contracts import Op, Step, Store
+from dalsegno.contracts import Op, Step, StepFailed, Store
 from dalsegno.errors import DalsegnoError
 from dalsegno.testing.faults import RaiseError
 from dalsegno.testing.faulty import FaultyStore, connect_over
@@ -109,6 +109,10 @@ class _Planted(Exception):
     """Raised by the suite in the middle of an operation."""
 
 
+class _Ended(BaseException):
+    """Ends an operation wherever it is; no part of it is undone alone."""
+
+
 def _all_or_nothing(open_empty: OpenStore) -> None:
     for operation in OPERATIONS.values():
         store = FaultyStore(open_empty())
@@ -116,10 +120,10 @@ def _all_or_nothing(open_empty: OpenStore) -> None:
             prepare(ds)
             before = _seen(ds, operation)
             for number in range(2, 1000):
-                store.arm(number, RaiseError(_Planted))
+                store.arm(number, RaiseError(_Ended))
                 try:
                     operation.act(ds)
-                except _Planted:
+                except _Ended:
                     store.disarm()
                     if store.trail[-1].place == "after COMMIT":
                         break
@@ -168,6 +172,32 @@ def _own_outcome(open_empty: OpenStore) -> None:
             _require(expected, f"write {number} of six under one key came back with {result!r}")
         there = [thread.thread_id for thread in ds.threads.list()]
         _require(there == ["t0", "t2", "t4"], f"of six writes under one key, three of them failing, {there} are there")
+
+
+def _part_alone(open_empty: OpenStore) -> None:
+    with _opened(open_empty) as ds:
+        scope = ds.scope()
+
+        def add(name: str, thread: int = 1) -> Step:
+            return Step("namespace_add", {"tenant": scope.tenant, "thread": thread, "ns": thread, "name": name})
+
+        def op() -> Op[str]:
+            failed = ""
+            yield (add("a"), Step("part_begin", {}))
+            try:
+                yield (add("b", 2), add("twice"), add("c", 3))
+            except StepFailed as error:
+                failed = str(error)
+                yield Step("part_undo", {})
+            yield (add("d", 4), Step("part_end", {}))
+            return failed
+
+        _require(bool(ds.store_backend.run(op, write=True)), "an operation was not told of a step that failed")
+        there = []
+        for thread in range(1, 5):
+            asked = {"tenant": scope.tenant, "thread": thread}
+            there += ds.store_backend.run(lambda asked=asked: (yield Step("namespaces_of", asked)), write=False)  # type: ignore[misc]
+        _require(len(there) == 2, f"of a part that was undone and what stood around it, {there} is there")  # noqa: PLR2004
 
 
 def _one_snapshot(open_empty: OpenStore) -> None:
@@ -253,10 +283,15 @@ CASES: tuple[Case, ...] = (
     Case(name="async", claim="the async face does the same", run=_every_operation_async),
     Case(
         name="all or nothing",
-        claim="an operation that fails at any of its points leaves nothing, and its error comes back as it is",
+        claim="an operation that ends at any of its points leaves nothing, and what ended it comes back as it is",
         run=_all_or_nothing,
     ),
     Case(name="queue", claim="writers of one thread queue: none is lost, no number is given twice", run=_writers_queue),
+    Case(
+        name="part",
+        claim="an operation is told of a step that failed, may undo the part that it has begun, and goes on",
+        run=_part_alone,
+    ),
     Case(
         name="own outcome",
         claim="writes under one key may share a commit, and each succeeds or fails alone",

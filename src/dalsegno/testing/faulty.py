@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from dalsegno.connect import Dalsegno
-from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, Store
+from dalsegno.contracts import Batch, Op, OpFactory, Rows, Step, StepFailed, Store
 from dalsegno.core.schema import StateSchema
 from dalsegno.errors import Misuse
 from dalsegno.langgraph.checkpointer import OnInput
@@ -134,23 +134,30 @@ class FaultyStore:
     def _counted(self, factory: OpFactory[R], *, write: bool) -> Op[R]:
         self._pass(Moment.AFTER_BEGIN, write=write)
         op = factory()
-        rows: Rows | None = None
         try:
+            asked = next(op)
             while True:
                 try:
-                    asked = next(op) if rows is None else op.send(rows)
-                except StopIteration as end:
-                    self._pass(Moment.BEFORE_COMMIT, write=write)
-                    result: R = end.value
-                    return result
-                rows = []
-                for step in self._parts(asked):
-                    rows = yield step
-                    self._pass(Moment.AFTER_STEP, write=write, step=_name(step))
-                if not isinstance(asked, Step):
-                    rows = []
+                    rows = yield from self._done(asked, write=write)
+                except StepFailed as failed:
+                    asked = op.throw(failed)
+                except Exception as error:  # noqa: BLE001 - a fault; the operation is told of it as of a driver's
+                    asked = op.throw(StepFailed(error))
+                else:
+                    asked = op.send(rows)
+        except StopIteration as end:
+            self._pass(Moment.BEFORE_COMMIT, write=write)
+            result: R = end.value
+            return result
         finally:
             op.close()
+
+    def _done(self, asked: Step | Batch, *, write: bool) -> Op[Rows]:
+        rows: Rows = []
+        for step in self._parts(asked):
+            rows = yield step
+            self._pass(Moment.AFTER_STEP, write=write, step=_name(step))
+        return rows if isinstance(asked, Step) else []
 
     def _parts(self, asked: Step | Batch) -> Iterator[Step | Batch]:
         if not self._split:

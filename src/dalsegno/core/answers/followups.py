@@ -30,7 +30,8 @@ __all__ = ["Carried", "carried_of", "completed", "leaning"]
 _HAN = re.compile("[\u4e00-\u9fff]")
 _JOINED = re.compile(
     r"(?:\b(?:and|but|when|if|because|while|after|before|since|than)|[,;])"
-    r"(?: (?:and )?(?:how|what|when|where|why|which)\b[a-z ]{0,24}\b(?:did|does|do|is|was|are|were|has|had|will|can))? ?$"
+    r"(?: (?:and )?(?:how|what|when|where|why|which)\b[a-z ]{0,24}"
+    r"\b(?:did|does|do|is|was|are|were|has|had|will|can))? ?$"
     "|而且?$|并且?$"
 )
 _SENTENCE = re.compile(r"[?？。.!！]\s*$")

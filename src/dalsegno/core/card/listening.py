@@ -27,13 +27,17 @@ from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
 from dalsegno.core.facts.folding import folded, lowered
 from dalsegno.core.facts.speech import sentences
 
-__all__ = ["DECIDERS", "decides", "listen", "stirs"]
+__all__ = ["DECIDERS", "LONGEST", "decides", "listen", "stirs"]
 
 DECIDERS = frozenset({"user"})
 """Roles, or names of authors, that may decide."""
 
 _HEAD, _TAIL = 4000, 2000
+LONGEST = _HEAD + _TAIL
+"""So many characters of a message are read; of a longer one its beginning and its end."""
+
 _LONGEST = 300
+_LONGEST_OF_ALL = 1200
 _SPOKEN_BYTES = 240
 """What a sentence may take in a card: some forty words of English, eighty characters of Chinese. A card is written anew
 as it grows; the whole wording is where its coordinate points."""
@@ -76,7 +80,8 @@ def listen(told: Told, deciders: Collection[str] = DECIDERS, *, opening: bool = 
         return (_finding(told, Sort.ACTION, told.text[:_LONGEST], key=told.action),) if told.action else ()
     if told.role in _DIRECT:
         return _said_outright(told)
-    files = tuple(_finding(told, Sort.FILE, name, key=name, part=90 + at) for at, name in enumerate(told.files[:_MOST]))
+    names = [name[:_LONGEST] for name in told.files[:_MOST]]
+    files = tuple(_finding(told, Sort.FILE, name, key=name, part=90 + at) for at, name in enumerate(names))
     if told.role in _DEAF or not told.text.strip():
         return files
     found = [*_Hearing(told, decides(told, deciders)).findings(opening=opening)]
@@ -114,6 +119,8 @@ def _finding(told: Told, sort: Sort, text: str, **more: object) -> Finding:
         "role": told.role,
         **more,
     }
+    if len(text) > _LONGEST_OF_ALL:  # of odd characters even a few tokens are long
+        text = clip(text, _LONGEST_OF_ALL)
     return Finding(sort=sort, place=told.stands_at, number=told.number, author=told.author, text=text, **known)  # type: ignore[arg-type] # each under its own name
 
 
@@ -167,7 +174,7 @@ class _Hearing:
         self._told = told
         self._may_decide = may_decide
         text = told.text
-        if len(text) > _HEAD + _TAIL:
+        if len(text) > LONGEST:
             text = f"{text[:_HEAD]}\n\n{text[-_TAIL:]}"
         self._text = text
         self._own = own_words(text)

@@ -24,11 +24,12 @@ from dalsegno.core.card.rendering import Rendered, Sheet, in_chinese
 from dalsegno.core.cuts import Turn, cut
 from dalsegno.core.digest import digest
 from dalsegno.core.pieces import fenced
+from dalsegno.core.request import Request
 from dalsegno.core.summary import Ranges, ranges_of
 from dalsegno.core.tokens import MESSAGE_TOKENS, Count, estimate
 from dalsegno.errors import BudgetTooSmall
 
-__all__ = ["Included", "LeftOut", "Manifest", "Recent", "Request", "pack"]
+__all__ = ["Included", "LeftOut", "Manifest", "Recent", "pack"]
 
 _CARD_SHARE = 0.5
 _SLACK = 8
@@ -141,22 +142,6 @@ def _shown(numbers: Ranges) -> str:
     return f"  {shown}{' …' if len(numbers) > 6 else ''}" if shown else ""  # noqa: PLR2004 - a line's worth
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The first request.
-
-    Attributes:
-        messages: in order: instructions first, as `{"role": "system", "content": …}` or as a framework's own
-            messages; then the newest messages, the very objects that were given.
-        manifest: what is in it.
-        tokens: what all messages cost, by the counter that was given.
-    """
-
-    messages: tuple[Any, ...]
-    manifest: Manifest
-    tokens: int
-
-
 def pack(
     card: Card,
     recent: Sequence[Recent],
@@ -166,7 +151,7 @@ def pack(
     cursor: int | None = None,
     skipped: int = 0,
     count: Count = estimate,
-) -> Request:
+) -> Request[Manifest]:
     """Put a request together; see the module's rules.
 
     Args:
@@ -208,10 +193,11 @@ class _Packing:
         self.rules = "\n".join(rules)
         self.delta = [one for one in recent if one.turn.number > cursor and not one.barred]
 
-    def request(self) -> Request:
+    def request(self) -> Request[Manifest]:
         least = self._put_together(0, frozenset(), 0)
         if least.tokens > self.budget:
-            raise BudgetTooSmall(budget=self.budget, minimum=least.tokens)
+            parts = {part.part: part.tokens for part in least.manifest.included if part.tokens}
+            raise BudgetTooSmall(budget_tokens=self.budget, minimum=least.tokens, least=parts)
         room = self.budget - self._message(self.rules)
         for spare in (0, *(2**at for at in range(5, 12))):
             built = self._built(room - spare)
@@ -219,7 +205,7 @@ class _Packing:
                 return built
         return least
 
-    def _built(self, room: int) -> Request | None:
+    def _built(self, room: int) -> Request[Manifest] | None:
         """A request that ought to fit into so much room besides the rules; None where it cannot."""
         least = self._message(fenced(self.sheet.within(0).text))
         want = self.sheet.total + self._message(fenced(""))
@@ -245,7 +231,7 @@ class _Packing:
             if at not in kept and one.turn.number > self.cursor and not one.barred
         ]
 
-    def _put_together(self, card_room: int, kept: frozenset[int], lines_room: int) -> Request:
+    def _put_together(self, card_room: int, kept: frozenset[int], lines_room: int) -> Request[Manifest]:
         """The request of a card of so many tokens, these messages, and lines of so many tokens."""
         told = self._told(kept)
         lines, fidelity = self._lines(told, lines_room)

@@ -4,8 +4,9 @@ The rules stand at the head of the modules: what a section is (`sections`), how 
 gives way (`giving_way`), how it becomes a request (`assembling`) and what is on record about it (`manifest`).
 """
 
-from dalsegno.core.context.assembling import Context, Request
+from dalsegno.core.context.assembling import Context
 from dalsegno.core.context.manifest import Entry, Manifest
 from dalsegno.core.context.sections import Fidelity, Place, Section, Trust
+from dalsegno.core.request import Request
 
 __all__ = ["Context", "Entry", "Fidelity", "Manifest", "Place", "Request", "Section", "Trust"]

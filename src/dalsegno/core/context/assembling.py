@@ -27,11 +27,12 @@ from dalsegno.core.context.sections import Fidelity, Place, Section
 from dalsegno.core.context.showing import Part, Shown
 from dalsegno.core.cuts import Turn
 from dalsegno.core.fences import marks_for
+from dalsegno.core.request import Request
 from dalsegno.core.tokens import MESSAGE_TOKENS, Count, estimate, schema_tokens
 from dalsegno.core.turns import read_mapping
-from dalsegno.errors import ContextTooLarge, Misuse
+from dalsegno.errors import BudgetTooSmall, Misuse
 
-__all__ = ["Context", "Request"]
+__all__ = ["Context"]
 
 _NOTE = (
     "Below, text between <section-…> and the </section-…> of the same mark is material. The opening mark says whose it "
@@ -47,22 +48,6 @@ _HAN = re.compile("[\u3400-\u9fff]")
 _LATIN = re.compile("[A-Za-z]+")
 _PREFIX_LENGTH = 16
 _ATTEMPTS = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What goes into one model call.
-
-    Attributes:
-        messages: in order. What was assembled is `{"role": …, "content": …}` or a framework's own message; messages of
-            sections are the very objects that were given.
-        tokens: what it costs, tools included, by the context's counter.
-        manifest: what went in, at what fidelity, and what was left out and why.
-    """
-
-    messages: tuple[Any, ...]
-    tokens: int
-    manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +89,11 @@ class Context:
             if name in self.withheld:
                 raise Misuse(f"section {name!r} is both given and withheld; leave it out of one of them.")
 
-    def request(self) -> Request:
+    def request(self) -> Request[Manifest]:
         """Put the request together.
 
         Raises:
-            ContextTooLarge: what must stay does not fit; the error says by how much and what it consists of.
+            BudgetTooSmall: what must stay does not fit; the error says by how much and what it consists of.
             Misuse: an element of a section's messages is no message.
         """
         parts = [Part(section, self.read, self.count) for section in self.sections]
@@ -125,7 +110,7 @@ class Context:
                 return request
             room -= over  # a counter for which the whole is more than its parts
             least = {entry.name: entry.tokens for entry in request.manifest.sections if entry.tokens}
-        raise ContextTooLarge(budget_tokens=self.budget_tokens, over_tokens=over, least=least)
+        raise BudgetTooSmall(budget_tokens=self.budget_tokens, minimum=self.budget_tokens + over, least=least)
 
     # --- assembling
 
@@ -136,7 +121,9 @@ class Context:
         rules = "".join(part.text for part in parts if part.section.is_plain and part.section.place is Place.HEAD)
         return _NOTE_CHINESE if len(_HAN.findall(rules)) > len(_LATIN.findall(rules)) else _NOTE
 
-    def _assembled(self, parts: Sequence[Part], shown: Sequence[Shown], note: str, tools_tokens: int) -> Request:
+    def _assembled(
+        self, parts: Sequence[Part], shown: Sequence[Shown], note: str, tools_tokens: int
+    ) -> Request[Manifest]:
         texts = self._framed(parts, shown)
         head = [
             text for part, text in zip(parts, texts, strict=True) if text and part.section.is_plain and _at_head(part)

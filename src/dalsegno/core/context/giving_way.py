@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dalsegno.core.context.sections import Fidelity
 from dalsegno.core.context.showing import Part, Shown
-from dalsegno.errors import ContextTooLarge
+from dalsegno.errors import BudgetTooSmall
 
 __all__ = ["fit"]
 
@@ -36,7 +36,7 @@ def fit(parts: Sequence[Part], budget_tokens: int, fixed_tokens: int) -> list[Sh
         One for each section; together within the budget.
 
     Raises:
-        ContextTooLarge: the least of all does not fit.
+        BudgetTooSmall: the least of all does not fit.
     """
     shown = [_first(part) for part in parts]
     steps = [1] * len(parts)
@@ -78,8 +78,8 @@ def _best(part: Part, now: Shown, room: int) -> Shown:
 
 def _error(
     parts: Sequence[Part], shown: Sequence[Shown], budget_tokens: int, fixed_tokens: int, over: int
-) -> ContextTooLarge:
+) -> BudgetTooSmall:
     least = {part.section.name: each.tokens for part, each in zip(parts, shown, strict=True) if each.tokens}
     if fixed_tokens:
         least["tools and marks"] = fixed_tokens
-    return ContextTooLarge(budget_tokens=budget_tokens, over_tokens=over, least=least)
+    return BudgetTooSmall(budget_tokens=budget_tokens, minimum=budget_tokens + over, least=least)

@@ -13,6 +13,7 @@ import pytest
 import dalsegno
 from dalsegno.errors import Misuse
 from examples.annual_reports.cli import main
+from examples.annual_reports.session import opened
 
 pytest.importorskip("langchain_openai", reason="needs the client of a provider")
 
@@ -136,13 +137,11 @@ def test_the_agents_own_record_of_calls_grows_in_its_context(recorded, tmp_path,
         assert [row.manifest["tool record"].messages for row in rows] == [0, 2]
 
 
-def test_a_long_conversation_is_digested_by_the_model_in_a_declared_call(
-    recorded, tmp_path, capsys, monkeypatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_long_conversation_is_digested_by_the_model_in_a_declared_call(recorded, tmp_path) -> None:
     url = f"sqlite:///{tmp_path}/reports.db"
-    for _ in range(6):
-        assert main(["ask", QUESTION, "--store", url, "--model", "openai:gpt-4o-mini"]) == 0
+    with opened(url, None, "openai:gpt-4o-mini") as analyst:
+        for _ in range(6):
+            analyst.say("analyst-1", QUESTION)
     digests = [body for body in recorded.asked if body["messages"][0]["content"].startswith("Write a digest")]
     assert len(digests) == 1
     assert limit_of(digests[0]) == 1000

@@ -176,6 +176,9 @@ def test_a_grader_sees_twelve_hundred_characters_and_a_writer_all(asked) -> None
     graded = next(row for row in state["_ds"].context.manifests("t") if row.call.node == "grade_docs")
     entry = next(entry for entry in graded.manifest.sections if "p.77" in entry.name)
     assert (entry.fidelity, entry.left_out_tokens > 100) == ("excerpt", True)
+    for row in state["_ds"].context.manifests("t"):  # what others wrote, and what was made of it, is nobody's own word
+        theirs = [each for each in row.manifest.sections if each.name.startswith(("[", "Annual", "draft", "Recent"))]
+        assert {each.trust for each in theirs} <= {"third_party"}
 
 
 def test_a_writer_sees_numbered_headers_and_a_checker_the_units(asked) -> None:
@@ -391,6 +394,9 @@ def test_nothing_but_a_clean_answer_is_kept(how: str, desk: Desk) -> None:
     outcome = desk.analyst(Asking(desk.corpus, **POISONS[how])).say("t", REVENUE).outcome
     assert not outcome["stored"]
     assert outcome["why"]
+    if how == "a figure from nowhere in the answer":
+        assert "9999" in outcome["why"]
+        assert "9999" in outcome["warning"]
     assert desk.kept.answers == {}
 
 

@@ -13,6 +13,7 @@ from examples import annual_reports
 from examples.annual_reports import selftest
 from examples.annual_reports.answers import DalsegnoAnswers, Draft
 from examples.annual_reports.cli import main
+from examples.annual_reports.measure import caching
 from examples.annual_reports.ports import Item, NewsFile, header
 from examples.annual_reports.sample import PAGES, Leaf
 from examples.annual_reports.state import SCHEMA
@@ -178,6 +179,19 @@ def test_the_librarys_own_gate_has_the_last_word(changes: dict[str, Any], kept) 
 def test_a_passage_without_a_year_has_a_header_too() -> None:
     assert header(3, PAGES.passage("alder-2024-p12-table")) == "[3] Alder Mining FY2024, p.12 [table]"
     assert header(3, Leaf(id="x", company="A", fiscal_year=0, page=1, text="", source="s")) == "[3] A, p.1"
+
+
+# --- measured apart
+
+
+def test_other_questions_are_no_hits_and_every_way_is_taken(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(caching, "_YEARS", (2023, 2024))
+    assert main(["measure", "cache", "routing"]) == 0
+    said = capsys.readouterr().out
+    assert "36 questions stored, 108 looked up" in said
+    assert "same words: 36 of 36" in said
+    assert "false hits: 0; hits for a year that was never asked about: 0 of 36" in said
+    assert "18 of 18 ways of 7 functions" in said
 
 
 # --- nothing private

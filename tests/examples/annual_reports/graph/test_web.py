@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -104,6 +105,13 @@ def test_every_answer_carries_the_policy_and_no_page_a_script_of_its_own(desk: D
     assert not any(word in script for word in ("innerHTML", "insertAdjacentHTML", "document.write", "eval("))
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[TestClient]:
+    made = Desk("memory://")
+    yield client_of(made.analyst())
+    made.opened.pop().close()
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [
@@ -120,12 +128,13 @@ def test_every_answer_carries_the_policy_and_no_page_a_script_of_its_own(desk: D
         ({"content": json.dumps(["x"]).encode()}, 400),
     ],
 )
-def test_questions_come_from_the_page_alone_and_have_a_shape(change: dict[str, Any], status: int, desk: Desk) -> None:
-    client = client_of(desk.analyst())
+def test_questions_come_from_the_page_alone_and_have_a_shape(
+    change: dict[str, Any], status: int, shared: TestClient
+) -> None:
     given = {"content": json.dumps({"thread": "x", "text": "write a poem"}).encode(), "headers": {}, **change}
     headers = {"content-type": "application/json", **given["headers"]}
-    assert client.post("/ask", content=given["content"], headers=headers).status_code == status
-    assert client.get("/ask").status_code == 405
+    assert shared.post("/ask", content=given["content"], headers=headers).status_code == status
+    assert shared.get("/ask").status_code == 405
 
 
 def test_an_error_is_said_and_the_thread_goes_on(desk: Desk, caplog) -> None:

@@ -1,5 +1,6 @@
 -- Statements of the PostgreSQL store. Names, parameters and columns are the contract of dalsegno.contracts.
--- A thread may be long before its table is analyzed: joins with lists of parameters go row by row (LATERAL, OFFSET 0).
+-- A thread may be long before its table is analyzed: joins go row by row (LATERAL, OFFSET 0). Where two indexes begin alike,
+-- "BETWEEN x AND x ORDER BY … LIMIT 1" takes the one that is meant, which an equality would leave to chance.
 
 -- name: tenant_add
 INSERT INTO ds_tenants (name) VALUES (%(name)s) ON CONFLICT DO NOTHING;
@@ -100,10 +101,16 @@ SELECT branch, parent, forked_at FROM ds_branches WHERE tenant = %(tenant)s AND 
 
 -- name: checkpoints_named
 SELECT c.ckpt, c.id, c.parent, c.branch, c.state, c.meta, m.body, s.body, s.digest, c.version
-FROM ds_checkpoints c
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+FROM (SELECT %(id)s::bytea AS id UNION SELECT %(parent)s::bytea) w
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.id BETWEEN w.id AND w.id AND x.ns = %(ns)s ORDER BY x.id LIMIT 1
+) c
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
-WHERE c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.id IN (%(id)s, %(parent)s) AND c.ns = %(ns)s
 UNION ALL
 SELECT NULL, f.digest, f.form, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM (SELECT decode(part, 'hex') AS digest FROM jsonb_array_elements_text(%(digests)s::jsonb) p (part)) d
@@ -161,9 +168,18 @@ SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.sour
        c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
-JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.ckpt = n.head
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+INNER JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = n.tenant AND x.thread = n.thread AND x.ckpt BETWEEN n.head AND n.head ORDER BY x.ckpt LIMIT 1
+) c ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL;
@@ -174,8 +190,14 @@ SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.sour
 FROM ds_threads t
 JOIN ds_namespaces n ON n.tenant = t.tenant AND n.thread = t.thread AND n.name = %(ns)s
 JOIN ds_checkpoints c ON c.tenant = n.tenant AND c.thread = n.thread AND c.id = %(id)s AND c.ns = n.ns
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
 WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL;
@@ -184,27 +206,44 @@ WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c
 SELECT t.thread, t.owner, c.ckpt, c.id, c.parent, c.branch, c.created_at, c.source, c.step, c.version, c.run,
        c.frame, c.state, m.body, s.body, p.id, p.frame, n.head, c.meta, c.shape, g.body, n.ns, n.name, t.name, s.digest
 FROM ds_threads t
-JOIN ds_checkpoints c ON c.tenant = t.tenant AND c.thread = t.thread
+CROSS JOIN LATERAL (
+  SELECT x.* FROM ds_checkpoints x
+  JOIN ds_namespaces y ON y.tenant = x.tenant AND y.thread = x.thread AND y.ns = x.ns
+  WHERE x.tenant = t.tenant AND x.thread = t.thread AND x.state IS NOT NULL
+    AND (%(ns)s::text IS NULL OR y.name = %(ns)s) AND (%(before)s::int IS NULL OR x.ckpt < %(before)s)
+  ORDER BY x.ckpt DESC
+  LIMIT %(limit)s
+) c
 JOIN ds_namespaces n ON n.tenant = c.tenant AND n.thread = c.thread AND n.ns = c.ns
-LEFT JOIN ds_checkpoints p ON p.tenant = c.tenant AND p.thread = c.thread AND p.ckpt = c.parent
-LEFT JOIN ds_items m ON m.tenant = c.tenant AND m.thread = c.thread AND m.lane = 0 AND m.pos = c.meta
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.ckpt BETWEEN c.parent AND c.parent ORDER BY x.ckpt LIMIT 1
+) p ON true
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = c.tenant AND x.thread = c.thread AND x.lane = 0 AND x.pos = c.meta OFFSET 0
+) m ON true
 LEFT JOIN ds_forms s ON s.tenant = c.tenant AND s.form = c.shape
 LEFT JOIN ds_forms g ON g.tenant = c.tenant AND g.form = c.graph
-WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL AND c.state IS NOT NULL
-  AND (%(ns)s::text IS NULL OR n.name = %(ns)s) AND (%(before)s::int IS NULL OR c.ckpt < %(before)s)
-ORDER BY c.ckpt DESC
-LIMIT %(limit)s;
+WHERE t.tenant = %(tenant)s AND t.name = %(name)s AND t.deleted_at IS NULL
+ORDER BY c.ckpt DESC;
 
 -- name: checkpoints_lineage
 WITH RECURSIVE line (ckpt, depth) AS (
   SELECT %(ckpt)s::int, 0
   UNION ALL
   SELECT c.parent, line.depth + 1 FROM line
-  JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+  CROSS JOIN LATERAL (
+    SELECT x.parent FROM ds_checkpoints x
+    WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt BETWEEN line.ckpt AND line.ckpt ORDER BY x.ckpt LIMIT 1
+  ) c
   WHERE c.parent IS NOT NULL AND line.depth < %(limit)s
 )
 SELECT c.ckpt, c.parent, c.state, f.body, f.digest FROM line
-JOIN ds_checkpoints c ON c.tenant = %(tenant)s AND c.thread = %(thread)s AND c.ckpt = line.ckpt
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_checkpoints x
+  WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt BETWEEN line.ckpt AND line.ckpt ORDER BY x.ckpt LIMIT 1
+) c
 LEFT JOIN ds_forms f ON f.tenant = c.tenant AND f.form = c.shape
 WHERE c.state IS NOT NULL
 ORDER BY line.depth;
@@ -243,8 +282,11 @@ VALUES (%(tenant)s, %(thread)s, %(ckpt)s, %(task)s, %(path)s, %(body)s)
 ON CONFLICT (tenant, thread, ckpt, task) DO UPDATE SET path = excluded.path, body = excluded.body;
 
 -- name: writes_of
-SELECT ckpt, task, path, body FROM ds_writes
-WHERE tenant = %(tenant)s AND thread = %(thread)s AND ckpt IN (SELECT jsonb_array_elements_text(%(ckpts)s::jsonb)::int);
+SELECT w.ckpt, w.task, w.path, w.body
+FROM (SELECT DISTINCT part::int AS ckpt FROM jsonb_array_elements_text(%(ckpts)s::jsonb) p (part)) c
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_writes x WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.ckpt = c.ckpt OFFSET 0
+) w;
 
 -- name: writes_all
 SELECT ckpt, task, path, body FROM ds_writes WHERE tenant = %(tenant)s AND thread = %(thread)s ORDER BY ckpt, task;
@@ -325,31 +367,54 @@ CROSS JOIN LATERAL (
   SELECT * FROM ds_events WHERE tenant = %(tenant)s AND thread = %(thread)s AND mark = m.mark
   OFFSET 0
 ) e
-LEFT JOIN ds_items i ON i.tenant = %(tenant)s AND i.thread = %(thread)s AND i.lane = e.lane AND i.pos = e.pos
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.seq;
 
 -- name: events_page
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s
-ORDER BY e.seq
-LIMIT %(limit)s;
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s AND v.seq > %(after)s
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
+) c ON true
+ORDER BY e.seq;
 
 -- name: events_matching
-SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM ds_events e
-JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0)::int
- AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-LEFT JOIN ds_checkpoints c ON c.tenant = e.tenant AND c.thread = e.thread AND c.ckpt = e.ckpt AND c.state IS NOT NULL
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s
-  AND (e.terms = '\x0000'::bytea
-       OR (position(%(t0)s::bytea IN e.terms) > 0 AND position(%(t1)s::bytea IN e.terms) > 0 AND position(%(t2)s::bytea IN e.terms) > 0 AND position(%(t3)s::bytea IN e.terms) > 0
-           AND position(%(t4)s::bytea IN e.terms) > 0 AND position(%(t5)s::bytea IN e.terms) > 0 AND position(%(t6)s::bytea IN e.terms) > 0 AND position(%(t7)s::bytea IN e.terms) > 0))
-ORDER BY e.seq DESC
-LIMIT %(limit)s;
+SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, c.id, c.frame, i.body, e.lane, e.pos FROM (
+  SELECT * FROM ds_events v
+  WHERE v.tenant = %(tenant)s AND v.thread = %(thread)s
+    AND (v.terms = '\x0000'::bytea
+         OR (position(%(t0)s::bytea IN v.terms) > 0 AND position(%(t1)s::bytea IN v.terms) > 0 AND position(%(t2)s::bytea IN v.terms) > 0 AND position(%(t3)s::bytea IN v.terms) > 0
+             AND position(%(t4)s::bytea IN v.terms) > 0 AND position(%(t5)s::bytea IN v.terms) > 0 AND position(%(t6)s::bytea IN v.terms) > 0 AND position(%(t7)s::bytea IN v.terms) > 0))
+    AND (SELECT bool_or(v.branch = (s.part ->> 0)::int AND coalesce(v.ckpt, 0) <= (s.part ->> 1)::bigint)
+         FROM jsonb_array_elements(%(spans)s::jsonb) s (part))
+  ORDER BY v.seq DESC
+  LIMIT %(limit)s
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
+LEFT JOIN LATERAL (
+  SELECT x.id, x.frame FROM ds_checkpoints x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
+) c ON true
+ORDER BY e.seq DESC;
 
 -- name: events_all
 SELECT seq, kind, author, at, branch, ckpt, mark, lane, pos, terms FROM ds_events
@@ -767,9 +832,15 @@ DELETE FROM ds_evidence WHERE tenant = %(tenant)s AND thread = %(thread)s;
 SELECT m.memory FROM ds_memories m WHERE m.tenant = %(tenant)s AND m.owner = %(owner)s::text ORDER BY m.memory;
 
 -- name: evidence_events
-SELECT e.seq, e.kind, e.author, e.at, i.body FROM ds_events e
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
-WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq IN (SELECT value::int FROM jsonb_array_elements_text(%(seqs)s::jsonb))
+SELECT e.seq, e.kind, e.author, e.at, i.body
+FROM (SELECT DISTINCT part::int AS seq FROM jsonb_array_elements_text(%(seqs)s::jsonb) p (part)) n
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events x WHERE x.tenant = %(tenant)s AND x.thread = %(thread)s AND x.seq BETWEEN n.seq AND n.seq ORDER BY x.seq LIMIT 1
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.seq;
 
 -- name: fact_named
@@ -1118,8 +1189,14 @@ LIMIT %(limit)s;
 -- name: openings
 SELECT e.thread, i.body FROM jsonb_array_elements_text(%(threads)s::jsonb) w (thread)
 JOIN ds_threads t ON t.tenant = %(tenant)s AND t.thread = w.thread::bigint
-JOIN ds_events e ON e.tenant = t.tenant AND e.thread = t.thread AND e.seq > t.wiped AND e.seq <= t.wiped + %(events)s
-LEFT JOIN ds_items i ON i.tenant = e.tenant AND i.thread = e.thread AND i.lane = e.lane AND i.pos = e.pos
+CROSS JOIN LATERAL (
+  SELECT * FROM ds_events x
+  WHERE x.tenant = t.tenant AND x.thread = t.thread AND x.seq > t.wiped AND x.seq <= t.wiped + %(events)s OFFSET 0
+) e
+LEFT JOIN LATERAL (
+  SELECT x.body FROM ds_items x
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.lane = e.lane AND x.pos = e.pos OFFSET 0
+) i ON true
 ORDER BY e.thread, e.seq;
 
 -- name: summaries_count
@@ -1174,7 +1251,6 @@ JOIN jsonb_array_elements(%(spans)s::jsonb) s (part) ON e.branch = (s.part ->> 0
  AND coalesce(e.ckpt, 0) <= (s.part ->> 1)::bigint
 WHERE e.tenant = %(tenant)s AND e.thread = %(thread)s AND e.seq > %(after)s;
 
--- What stands in OFFSET 0 is looked up by its whole key, row by row, also while the planner knows nothing of the tables.
 -- name: events_after
 SELECT e.seq, e.kind, e.author, e.at, e.branch, e.ckpt, NULL, NULL, i.body, e.lane, e.pos FROM (
   SELECT * FROM ds_events v
@@ -1221,14 +1297,15 @@ LEFT JOIN LATERAL (
 ) i ON true
 LEFT JOIN LATERAL (
   SELECT x.id, x.frame FROM ds_checkpoints x
-  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt = e.ckpt AND x.state IS NOT NULL OFFSET 0
+  WHERE x.tenant = e.tenant AND x.thread = e.thread AND x.ckpt BETWEEN e.ckpt AND e.ckpt AND x.state IS NOT NULL
+  ORDER BY x.ckpt LIMIT 1
 ) c ON true
 ORDER BY e.seq;
 
 -- The answer cache.
 
 -- name: answers_keyed
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.owner IN (%(owner)s::text, %(shared)s::text) AND a.scope = %(scope)s::text
@@ -1273,14 +1350,14 @@ SELECT ds_nearness(a.vector, translate(%(query)s::text, '[]', '{}')::real[]) FRO
 WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s AND a.vector IS NOT NULL;
 
 -- name: answers_in
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
 ORDER BY a.answer;
 
 -- name: answers_all
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body, a.terms
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
@@ -1289,13 +1366,13 @@ ORDER BY a.answer
 LIMIT %(limit)s;
 
 -- name: answers_named
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.id = %(id)s::text AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''));
 
 -- name: answers_asked
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = %(tenant)s AND a.key = %(key)s::bytea AND (%(owner)s::text IS NULL OR a.owner IN (%(owner)s::text, ''))
@@ -1304,12 +1381,12 @@ ORDER BY a.answer;
 
 -- name: answer_put
 INSERT INTO ds_answers AS a
-  (tenant, owner, scope, key, id, author, thread, stored_at, expires_at, calibration, vector, terms, body)
+  (tenant, owner, scope, key, id, author, said_in, stored_at, expires_at, calibration, vector, terms, body)
 VALUES
   (%(tenant)s, %(owner)s, %(scope)s, %(key)s, %(id)s, %(author)s, %(thread)s, %(stored_at)s, %(expires_at)s, %(calibration)s,
    translate(%(vector)s::text, '[]', '{}')::real[], %(terms)s, %(body)s)
 ON CONFLICT (tenant, owner, scope, key) DO UPDATE SET
-  author = excluded.author, thread = excluded.thread, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
+  author = excluded.author, said_in = excluded.said_in, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
   calibration = excluded.calibration, vector = excluded.vector, terms = excluded.terms, body = excluded.body
 RETURNING answer, id;
 
@@ -1367,13 +1444,13 @@ ORDER BY a.answer;
 SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.answer = %(answer)s FOR UPDATE;
 
 -- name: answer_use_add
-INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, thread, coordinate)
+INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, said_in, coordinate)
 SELECT %(tenant)s::int, %(answer)s::bigint, coalesce(max(u.use), 0) + 1, %(at)s::bigint, %(band)s::text, %(key)s::bytea, %(asked)s::text,
        %(owner)s::text, %(thread)s::text, %(coordinate)s::text
 FROM ds_answer_uses u WHERE u.tenant = %(tenant)s AND u.answer = %(answer)s;
 
 -- name: answer_uses_of
-SELECT a.answer, a.at, a.band, a.asked, a.owner, a.thread, a.coordinate FROM ds_answer_uses a
+SELECT a.answer, a.at, a.band, a.asked, a.owner, a.said_in, a.coordinate FROM ds_answer_uses a
 WHERE a.tenant = %(tenant)s AND a.answer IN (SELECT value::bigint FROM jsonb_array_elements_text(%(answers)s::jsonb))
 ORDER BY a.at DESC, a.answer, a.use DESC;
 
@@ -1396,13 +1473,13 @@ WHERE a.tenant = %(tenant)s AND (a.owner = %(owner)s OR a.author = %(owner)s)
 ORDER BY a.answer;
 
 -- name: answers_of_thread
-SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.thread = %(thread)s ORDER BY a.answer;
+SELECT a.answer FROM ds_answers a WHERE a.tenant = %(tenant)s AND a.said_in = %(thread)s ORDER BY a.answer;
 
 -- name: answer_uses_forget_user
 DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND owner = %(owner)s;
 
 -- name: answer_uses_forget_thread
-DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND thread = %(thread)s;
+DELETE FROM ds_answer_uses WHERE tenant = %(tenant)s AND said_in = %(thread)s;
 
 -- name: answer_uses_count
 SELECT u.band, count(*) FROM ds_answer_uses u
@@ -1455,3 +1532,12 @@ RETURNING calibration;
 -- name: calibrations_all
 SELECT calibration, at, embedder, dims, hit, reference, body FROM ds_calibrations
 WHERE tenant = %(tenant)s ORDER BY calibration DESC;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;

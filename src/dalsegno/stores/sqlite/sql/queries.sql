@@ -1182,7 +1182,7 @@ ORDER BY e.seq;
 -- The answer cache.
 
 -- name: answers_keyed
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = :tenant AND a.owner IN (:owner, :shared) AND a.scope = :scope
@@ -1227,14 +1227,14 @@ SELECT ds_nearness(a.vector, :query) FROM ds_answers a
 WHERE a.tenant = :tenant AND a.answer = :answer AND a.vector IS NOT NULL;
 
 -- name: answers_in
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers))
 ORDER BY a.answer;
 
 -- name: answers_all
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body, a.terms
 FROM ds_answers a
 WHERE a.tenant = :tenant AND (:owner IS NULL OR a.owner IN (:owner, ''))
@@ -1243,13 +1243,13 @@ ORDER BY a.answer
 LIMIT :limit;
 
 -- name: answers_named
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = :tenant AND a.id = :id AND (:owner IS NULL OR a.owner IN (:owner, ''));
 
 -- name: answers_asked
-SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.thread, a.stored_at, a.expires_at, a.calibration,
+SELECT a.answer, a.owner, a.scope, a.key, a.id, a.author, a.said_in, a.stored_at, a.expires_at, a.calibration,
        a.body
 FROM ds_answers a
 WHERE a.tenant = :tenant AND a.key = :key AND (:owner IS NULL OR a.owner IN (:owner, ''))
@@ -1258,12 +1258,12 @@ ORDER BY a.answer;
 
 -- name: answer_put
 INSERT INTO ds_answers AS a
-  (tenant, owner, scope, key, id, author, thread, stored_at, expires_at, calibration, vector, terms, body)
+  (tenant, owner, scope, key, id, author, said_in, stored_at, expires_at, calibration, vector, terms, body)
 VALUES
   (:tenant, :owner, :scope, :key, :id, :author, :thread, :stored_at, :expires_at, :calibration,
    CASE WHEN :vector IS NULL THEN NULL ELSE ds_floats(:vector) END, :terms, :body)
 ON CONFLICT (tenant, owner, scope, key) DO UPDATE SET
-  author = excluded.author, thread = excluded.thread, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
+  author = excluded.author, said_in = excluded.said_in, stored_at = excluded.stored_at, expires_at = excluded.expires_at,
   calibration = excluded.calibration, vector = excluded.vector, terms = excluded.terms, body = excluded.body
 RETURNING answer, id;
 
@@ -1321,13 +1321,13 @@ ORDER BY a.answer;
 SELECT a.answer FROM ds_answers a WHERE a.tenant = :tenant AND a.answer = :answer;
 
 -- name: answer_use_add
-INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, thread, coordinate)
+INSERT INTO ds_answer_uses (tenant, answer, use, at, band, key, asked, owner, said_in, coordinate)
 SELECT :tenant, :answer, coalesce(max(u.use), 0) + 1, :at, :band, :key, :asked,
        :owner, :thread, :coordinate
 FROM ds_answer_uses u WHERE u.tenant = :tenant AND u.answer = :answer;
 
 -- name: answer_uses_of
-SELECT a.answer, a.at, a.band, a.asked, a.owner, a.thread, a.coordinate FROM ds_answer_uses a
+SELECT a.answer, a.at, a.band, a.asked, a.owner, a.said_in, a.coordinate FROM ds_answer_uses a
 WHERE a.tenant = :tenant AND a.answer IN (SELECT value FROM json_each(:answers))
 ORDER BY a.at DESC, a.answer, a.use DESC;
 
@@ -1350,13 +1350,13 @@ WHERE a.tenant = :tenant AND (a.owner = :owner OR a.author = :owner)
 ORDER BY a.answer;
 
 -- name: answers_of_thread
-SELECT a.answer FROM ds_answers a WHERE a.tenant = :tenant AND a.thread = :thread ORDER BY a.answer;
+SELECT a.answer FROM ds_answers a WHERE a.tenant = :tenant AND a.said_in = :thread ORDER BY a.answer;
 
 -- name: answer_uses_forget_user
 DELETE FROM ds_answer_uses WHERE tenant = :tenant AND owner = :owner;
 
 -- name: answer_uses_forget_thread
-DELETE FROM ds_answer_uses WHERE tenant = :tenant AND thread = :thread;
+DELETE FROM ds_answer_uses WHERE tenant = :tenant AND said_in = :thread;
 
 -- name: answer_uses_count
 SELECT u.band, count(*) FROM ds_answer_uses u
@@ -1409,3 +1409,12 @@ RETURNING calibration;
 -- name: calibrations_all
 SELECT calibration, at, embedder, dims, hit, reference, body FROM ds_calibrations
 WHERE tenant = :tenant ORDER BY calibration DESC;
+
+-- name: part_begin
+SAVEPOINT part;
+
+-- name: part_undo
+ROLLBACK TO SAVEPOINT part;
+
+-- name: part_end
+RELEASE SAVEPOINT part;

@@ -473,7 +473,7 @@ CREATE TABLE ds_answers (
   key         bytea   NOT NULL,
   id          text COLLATE "C" NOT NULL,
   author      text COLLATE "C",
-  thread      text COLLATE "C",
+  said_in     text COLLATE "C",
   vector      real[],
   terms       bytea   NOT NULL,
   body        text    NOT NULL,
@@ -483,7 +483,7 @@ CREATE TABLE ds_answers (
 
 CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
 CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX ds_answers_thread ON ds_answers (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, said_in) WHERE said_in IS NOT NULL;
 CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
 
 CREATE TABLE ds_answer_sources (
@@ -505,13 +505,13 @@ CREATE TABLE ds_answer_uses (
   key        bytea   NOT NULL,
   asked      text    NOT NULL,
   owner      text COLLATE "C",
-  thread     text COLLATE "C",
+  said_in    text COLLATE "C",
   coordinate text,
   PRIMARY KEY (tenant, answer, use)
 );
 
 CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
-CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, said_in) WHERE said_in IS NOT NULL;
 
 CREATE TABLE ds_answer_parents (
   parent bigint  NOT NULL,
@@ -536,9 +536,9 @@ CREATE TABLE ds_calibrations (
 
 ALTER TABLE ds_answers ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN scope SET STATISTICS 0,
   ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN author SET STATISTICS 0,
-  ALTER COLUMN thread SET STATISTICS 0, ALTER COLUMN vector SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0,
+  ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN vector SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0,
   ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ds_answer_sources ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN version SET STATISTICS 0;
-ALTER TABLE ds_answer_uses ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN asked SET STATISTICS 0,
-  ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN thread SET STATISTICS 0, ALTER COLUMN coordinate SET STATISTICS 0;
+ALTER TABLE ds_answer_uses ALTER COLUMN band SET STATISTICS 0, ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN asked SET STATISTICS 0,
+  ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN coordinate SET STATISTICS 0;
 ALTER TABLE ds_calibrations ALTER COLUMN embedder SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;

@@ -441,7 +441,7 @@ CREATE TABLE ds_answers (
   key         BLOB    NOT NULL,
   id          TEXT    NOT NULL,
   author      TEXT,
-  thread      TEXT,
+  said_in     TEXT,
   stored_at   INTEGER NOT NULL,
   expires_at  INTEGER,
   calibration INTEGER,
@@ -453,7 +453,7 @@ CREATE TABLE ds_answers (
 
 CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
 CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX ds_answers_thread ON ds_answers (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, said_in) WHERE said_in IS NOT NULL;
 CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
 
 CREATE TABLE ds_answer_sources (
@@ -475,13 +475,13 @@ CREATE TABLE ds_answer_uses (
   key        BLOB    NOT NULL,
   asked      TEXT    NOT NULL,
   owner      TEXT,
-  thread     TEXT,
+  said_in    TEXT,
   coordinate TEXT,
   PRIMARY KEY (tenant, answer, use)
 ) WITHOUT ROWID;
 
 CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
-CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, thread) WHERE thread IS NOT NULL;
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, said_in) WHERE said_in IS NOT NULL;
 
 CREATE TABLE ds_answer_parents (
   tenant INTEGER NOT NULL,
