@@ -30,10 +30,12 @@ SCALES: dict[str, Decimal] = {
 }
 """Words of scale and what they multiply by."""
 
+_CELL_CHARS = 60
+
 Unit = Literal["", "percent"]
 
 _SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
-_CURRENCY = r"(?:US|HK|A|C|RMB|CNY|USD|EUR|人民币)?\s*[$€£¥￥]?"
+_CURRENCY = r"(?:US|HK|A|C|RMB|CNY|USD|EUR|人民币)?\s{0,2}[$€£¥￥]?"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+"
 _CELL = re.compile(
     rf"{_CURRENCY}\s*(?P<open>[(（])?\s*(?P<sign>[-−–])?\s*{_CURRENCY}\s*(?P<number>{_NUMBER})\s*(?P<inner>[%％])?\s*[)）]?\s*"
@@ -93,6 +95,8 @@ def plain(value: Decimal) -> str:
 def cell_of(text: str) -> Figure | None:
     """The figure that a table's cell holds; None for words, a year's head or nothing."""
     text = text.strip()
+    if len(text) > _CELL_CHARS:
+        return None
     if _NONE.fullmatch(text):
         return Figure(value=Decimal(0), text=text)
     found = _CELL.fullmatch(text)

@@ -27,13 +27,14 @@ __all__ = ["Identity", "aliases_of", "company_key", "identity_of"]
 _FIRST_PAGES = 3
 _READ_PAGES = 40
 _AGREES = 10
+_LINE_CHARS = 4000
 _TITLE_LINES = 12
 _FORM = (
     r"(?:,? (?:co\.?|company))?,? (?:inc|corp|corporation|incorporated|plc|p\.l\.c|ltd|limited|company|co|n\.v|s\.a|se"
     r"|ag|llc|lp|holdings|group)\b\.?"
 )
 _ENGLISH = re.compile(
-    rf"\b((?:[A-Z][\w&'’.\-]*|of|and|the|&)(?: (?:[A-Z][\w&'’.\-]*|of|and|&))*{_FORM})", re.IGNORECASE
+    rf"\b((?:[A-Z][\w&'’.\-]*|of|and|the|&)(?: (?:[A-Z][\w&'’.\-]*|of|and|&)){{0,7}}{_FORM})", re.IGNORECASE
 )
 _CAPITAL = re.compile(r"[A-Z]")
 _CHINESE = re.compile(r"([\u4e00-\u9fff（）()]{2,30}?(?:股份有限公司|有限责任公司|集团有限公司|有限公司))")
@@ -164,6 +165,7 @@ def _agree(key: str, token: str) -> bool:
 
 
 def _names(line: str) -> Iterator[str]:
+    line = line[:_LINE_CHARS]
     for found in _ENGLISH.finditer(line):
         name = found[1].strip(" ,")
         while (shorter := _LEAD.sub("", name)) != name:

@@ -92,7 +92,7 @@ def _from_plain(text: str) -> Iterator[Page]:
             yield Page(number=number, blocks=_blocks(lines))
             number, lines = number + 1, []
         for line in part.splitlines():
-            if tag := _PAGE.fullmatch(line):
+            if len(line) < _TITLE and (tag := _PAGE.fullmatch(line)):
                 if lines:
                     yield Page(number=number, blocks=_blocks(lines))
                 number, lines = int(next(filter(None, tag.groups()))), []
