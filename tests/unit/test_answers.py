@@ -76,6 +76,10 @@ OTHER = [
     ("Which company was founded in 2019?", "Which companies were founded in 2019?", None),
     ("增长率是-5%吗", "增长率是5%吗", None),
     ("What is x > 5?", "What is x < 5?", None),
+    ("Was it less than15,000 thousands?", "Was it less than15,000 millions?", None),
+    ("Who is on the $5 dollar bill?", "Who is on the €5 dollar bill?", None),
+    ("Is it 0 thousand?", "Is it 0 million?", None),
+    ("Is it 1,500.5.3?", "Is it 1500.5.3?", None),
     ("\ue000 revenue", "\ue001 revenue", None),
 ]
 

@@ -48,6 +48,11 @@ _STOPS = str.maketrans(
     {"，": ",", "。": ".", "；": ";", "：": ":", "？": "?", "！": "!", "（": "(", "）": ")", "’": "'"}
 )
 _ENDS = re.compile(r"[\s?.!,;:~…]+$|^[\s?.!,;:~…]+")
+_GLUED_BEFORE = re.compile(r"[A-Za-z0-9][.,]?$")
+_GLUED_AFTER = re.compile(r"[.,]?[0-9]")
+_SIGN = re.compile(r"[$¥€£₩₹฿₽]")
+_CURRENCY = re.compile(r"(?i:dollar|euro|pound|yen|yuan|rupee|won|[a-z]{3}$)|[元圆镑]")
+_NOTHING = re.compile(r"(?:[A-Z]{3} )?-?0(?![\d.])")
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _FILLER = re.compile("[多余餘几]|[+-]$")
 _AMBIGUOUS = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}$")
@@ -139,7 +144,7 @@ def _marked(text: str, signs: dict[str, str]) -> str:
     spans = [(start, end, value, True) for start, end, value in periods_in(text)]
     taken = [(start, end) for start, end, _, _ in spans]
     for fact in facts_in(text):
-        value = _value(fact)
+        value = None if _torn(text, fact) else _value(fact)
         if value is not None and not any(start < fact.end and fact.start < end for start, end in taken):
             spans.append((fact.start, fact.end, value, fact.kind in (Kind.DATE, Kind.TIME) or bool(_YEAR.match(value))))
     parts, reach = [], 0
@@ -155,6 +160,12 @@ def _marked(text: str, signs: dict[str, str]) -> str:
     return "".join([*parts, text[reach:]])
 
 
+def _torn(text: str, fact: Fact) -> bool:
+    """Whether a figure is a part of something longer, such as `,000 million` of `than15,000 million`."""
+    before, after = text[max(fact.start - 2, 0) : fact.start], text[fact.end : fact.end + 2]
+    return bool(_GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after))
+
+
 def _value(fact: Fact) -> str | None:
     """What a figure counts as; None for what is compared as it is written."""
     if fact.kind not in (Kind.DATE, Kind.TIME, Kind.AMOUNT, Kind.PERCENT, Kind.QUANTITY, Kind.NUMBER):
@@ -162,8 +173,12 @@ def _value(fact: Fact) -> str | None:
     if _FILLER.search(fact.text) or _AMBIGUOUS.match(fact.text):
         return None
     text = fact.text.replace(",", "").strip()
+    if _NOTHING.match(fact.value) and fact.kind is not Kind.NUMBER:
+        return None  # nothing of anything is 0, and the unit may still matter
     if fact.kind is Kind.NUMBER and text.isascii():
         return text
+    if fact.kind is Kind.AMOUNT and _SIGN.search(text) and _CURRENCY.search(text):
+        return f"{fact.value}~{text[0]}"  # a sign and a word, which need not agree
     if fact.kind is Kind.QUANTITY and re.match(r"\d+\.\d*0\b", text):
         return f"{fact.value}~{text}"
     return fact.value
