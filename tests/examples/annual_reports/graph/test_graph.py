@@ -11,8 +11,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from dalsegno import Summary, check_graph
 from dalsegno.errors import NotOwner
 from examples.annual_reports.calls import CUT, GIVEN, PARTS, WITHHELD
-from examples.annual_reports.graph import NODES, completed, merged
+from examples.annual_reports.graph import NODES
 from examples.annual_reports.jobs import Checked, Graded, Rewritten, Said
+from examples.annual_reports.material import completed, merged
 from examples.annual_reports.retrieval import confidence_of, next_query, unsupported_in
 from examples.annual_reports.routing import ATTEMPTS
 from examples.annual_reports.sample import PAGES, Leaf

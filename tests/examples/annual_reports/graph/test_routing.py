@@ -9,7 +9,7 @@ import pytest
 from langgraph.types import Send
 
 from examples.annual_reports import routing
-from examples.annual_reports.graph import guarded
+from examples.annual_reports.material import guarded
 from examples.annual_reports.measure.routes import HIT, TABLE, decided, taken, wanted, went
 
 
