@@ -160,6 +160,20 @@ def test_an_excerpt_of_a_size_has_that_size(size, least, most) -> None:
     assert least <= made.manifest["report"].tokens <= most + 40
 
 
+def test_an_excerpt_that_was_given_is_shown_as_it_is() -> None:
+    table = "Item | 2024\nRevenue | 5\n" * 300
+    made = request(section("report", table, fidelity="excerpt", excerpt=table[:120]))
+    assert table[:120] in made.messages[1]["content"]
+    entry = made.manifest["report"]
+    assert (entry.fidelity, entry.left_out_tokens > 500) == ("excerpt", True)
+
+
+def test_it_gives_way_to_the_excerpt_that_was_given() -> None:
+    made = request(RULES, section("report", REPORT, excerpt="Revenue grew."), QUESTION, budget=200)
+    assert levels(made)["report"] == "excerpt"
+    assert "\nRevenue grew.\n" in made.messages[1]["content"]
+
+
 def test_a_summary_stands_for_the_text_where_there_is_one() -> None:
     report = section("report", REPORT, summary="Revenue grew every year.", ladder=["summary", "reference"])
     made = request(RULES, report, QUESTION, budget=200)
@@ -269,6 +283,9 @@ def test_what_is_no_manifest_is_damage() -> None:
         ({"keep_recent": True}, "keep_recent=True"),
         ({"excerpt_tokens": 5, "excerpt_chars": 5}, "give one of them"),
         ({"messages": [{}], "excerpt_chars": 5}, "is for texts"),
+        ({"excerpt": 5}, "excerpt is int"),
+        ({"excerpt": "x", "excerpt_tokens": 5}, "as long as it is"),
+        ({"messages": [{}], "excerpt": "x"}, "as long as it is"),
         ({"trust": "rules", "place": "tail"}, "rules are a text at the head"),
         ({"trust": "third_party", "place": "head"}, "among the instructions"),
         ({"trust": "user", "place": "head"}, "among the instructions"),

@@ -76,6 +76,7 @@ class Section:
         place: `head`, `middle` or `tail`; `head` for rules, else `middle`.
         excerpt_tokens: size of its excerpt. Left out: what room there is.
         excerpt_chars: the same in characters, for texts.
+        excerpt: the text that is its excerpt, such as its first lines. Left out: the stretches of it that matter most.
         summary: a shorter text that may stand for it.
         keep_recent: of messages, at most so many of the newest are shown.
         stride: of messages, so many go at once when the oldest have to, so that the beginning of the request stays the
@@ -93,6 +94,7 @@ class Section:
     place: Place | str | None = None
     excerpt_tokens: int | None = None
     excerpt_chars: int | None = None
+    excerpt: str = ""
     summary: str = ""
     keep_recent: int | None = None
     stride: int | None = None
@@ -145,7 +147,7 @@ class Section:
         name: object = self.name
         if not isinstance(name, str) or not name.strip() or len(name) > _MAX_NAME or _CONTROL.search(name):
             raise Misuse(f"a section's name is one line of at most {_MAX_NAME} characters, not {name!r:.100}; name it.")
-        for what in ("text", "source", "summary"):
+        for what in ("text", "source", "summary", "excerpt"):
             value = getattr(self, what)
             if not isinstance(value, str):
                 raise Misuse(f"{self._of(what)} is {type(value).__name__}; give text.")
@@ -163,6 +165,11 @@ class Section:
                 raise Misuse(f"{self._of(what)}={value!r}: give a whole number from 1, or leave it out.")
         if self.excerpt_tokens and self.excerpt_chars:
             raise Misuse(f"{self._of('excerpt_tokens and excerpt_chars')} were both given; give one of them.")
+        if self.excerpt and (self.excerpt_tokens or self.excerpt_chars or self.messages):
+            raise Misuse(
+                f"{self._of('excerpt')} was given with messages or with a size; an excerpt of your own is of a text, "
+                "and as long as it is."
+            )
         if self.excerpt_chars and self.messages:
             raise Misuse(f"{self._of('excerpt_chars')} is for texts; give messages excerpt_tokens or keep_recent.")
 

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* An excerpt of a text is its own words (`core/extracts.py`); of messages, the newest, cut where no call is parted from
-  its result (`core/cuts.py`). The oldest go in steps of up to half of what fits, so that the first message shown
-  stays the first for several turns.
+* An excerpt of a text is the one that was given, else its own words (`core/extracts.py`); of messages, the newest, cut
+  where no call is parted from its result (`core/cuts.py`). The oldest go in steps of up to half of what fits, so that
+  the first message shown stays the first for several turns.
 * A result whose call is not in the list is never shown: no model takes it.
 * What a section costs is counted as it will stand, fence and all. A level that does not fit its room is None.
 """
@@ -113,6 +113,8 @@ class Part:
         return f"Not shown here: {what}" + (f", at {self.section.source}." if self.section.source else ".")
 
     def _excerpt(self, room: int) -> Shown | None:
+        if self.section.excerpt:
+            return _fitting(self._said(self.section.excerpt, Fidelity.EXCERPT), room)
         if self.section.excerpt_chars:
             return _fitting(self._said(extract(self.text, self.section.excerpt_chars, len), Fidelity.EXCERPT), room)
         inner = room - self.cost("x")

@@ -1,0 +1,1 @@
+"""Measurements of the parts, each on its own: retrieval, arithmetic, ingestion."""
