@@ -35,7 +35,7 @@ from dalsegno.testing import connect_over, snapshot
 
 READ, WRITE, DISPOSE = Right.READ, Right.WRITE, Right.DISPOSE
 SERVICES = (
-    "checkpointer", "journal", "threads", "runs", "actions", "summaries", "handover", "histories", "store", "memory",
+    "checkpointer", "journal", "threads", "runs", "actions", "summaries", "handover", "histories", "store", "memory", "cache",
     "context",
     "budgets", "retention", "erasure",
 )  # fmt: skip
@@ -253,6 +253,17 @@ ELSEWHERE = {
     "actions.know": "process memory",
     "actions.verify": "the whole tenant's numbers and hashes, no text",
     "budgets.tenant": "the whole tenant's total",
+    "cache.calibrate": "the caller's own answers and those for all; see test_cache",
+    "cache.calibrations": "the caller's own answers and those for all; see test_cache",
+    "cache.find": "the caller's own answers and those for all; see test_cache",
+    "cache.invalidate": "the caller's own answers and those for all; see test_cache",
+    "cache.list": "the caller's own answers and those for all; see test_cache",
+    "cache.lookup": "the caller's own answers and those for all; see test_cache",
+    "cache.reindex": "the caller's own answers and those for all; see test_cache",
+    "cache.remove": "the caller's own answers and those for all; see test_cache",
+    "cache.stats": "the caller's own answers and those for all; see test_cache",
+    "cache.store": "the caller's own answers and those for all; see test_cache",
+    "cache.sweep": "the caller's own answers and those for all; see test_cache",
     "checkpointer.config_specs": "LangGraph's, empty",
     "checkpointer.forget": "process memory",
     "checkpointer.get_next_version": "arithmetic",

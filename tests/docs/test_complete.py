@@ -85,7 +85,19 @@ def calls() -> list[str]:
     of_faces = {
         name
         for face in (
-            *(Actions, Budgets, Cache, Contexts, DalsegnoStore, Erasure, Handover, Histories, Journal, Memories, Retention),
+            *(
+                Actions,
+                Budgets,
+                Cache,
+                Contexts,
+                DalsegnoStore,
+                Erasure,
+                Handover,
+                Histories,
+                Journal,
+                Memories,
+                Retention,
+            ),
             *(Threads, Runs, Lease, Summaries),
         )
         for name in vars(face)

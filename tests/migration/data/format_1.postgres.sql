@@ -233,6 +233,7 @@ CREATE TABLE ds_erasures (
   at           bigint  NOT NULL,
   salt         bytea,
   digest       bytea,
+  owned        bytea,
   closed_until bigint,
   rewritten_at bigint,
   PRIMARY KEY (tenant, thread)
@@ -331,7 +332,7 @@ END
 $$;
 
 -- Whole states for anyone with psql.
-CREATE VIEW graph_checkpoints AS
+CREATE VIEW graph_checkpoints WITH (security_invoker = true) AS
 SELECT
   t.name AS thread_id,
   encode(c.id, 'hex')::uuid::text AS checkpoint_id,
@@ -462,11 +463,192 @@ ALTER TABLE ds_memories ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN namesp
 ALTER TABLE ds_evidence ALTER COLUMN author SET STATISTICS 0;
 ALTER TABLE ds_embedders ALTER COLUMN name SET STATISTICS 0;
 
+CREATE TABLE ds_histories (
+  thread bigint  NOT NULL,
+  tenant integer NOT NULL,
+  items  integer NOT NULL,
+  keeper text    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+);
+
+ALTER TABLE ds_histories ALTER COLUMN keeper SET STATISTICS 0;
+
+CREATE TABLE ds_shares (
+  thread     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  member     text COLLATE "C" NOT NULL,
+  role       text    NOT NULL,
+  granted_by text,
+  PRIMARY KEY (tenant, thread, member)
+);
+
+CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
+
+ALTER TABLE ds_shares ALTER COLUMN member SET STATISTICS 0, ALTER COLUMN role SET STATISTICS 0,
+  ALTER COLUMN granted_by SET STATISTICS 0;
+
+CREATE TABLE ds_answers (
+  answer      bigint  GENERATED ALWAYS AS IDENTITY,
+  stored_at   bigint  NOT NULL,
+  expires_at  bigint,
+  tenant      integer NOT NULL,
+  calibration integer,
+  owner       text COLLATE "C" NOT NULL,
+  scope       text COLLATE "C" NOT NULL,
+  key         bytea   NOT NULL,
+  id          text COLLATE "C" NOT NULL,
+  author      text COLLATE "C",
+  said_in     text COLLATE "C",
+  vector      real[],
+  terms       bytea   NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, answer),
+  UNIQUE (tenant, owner, scope, key)
+);
+
+CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
+CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, said_in) WHERE said_in IS NOT NULL;
+CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
+
+CREATE TABLE ds_answer_sources (
+  answer  bigint  NOT NULL,
+  tenant  integer NOT NULL,
+  source  text COLLATE "C" NOT NULL,
+  version text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant, answer, source)
+);
+
+CREATE INDEX ds_answer_sources_version ON ds_answer_sources (tenant, source, version);
+
+CREATE TABLE ds_answer_uses (
+  answer     bigint  NOT NULL,
+  at         bigint  NOT NULL,
+  tenant     integer NOT NULL,
+  use        integer NOT NULL,
+  band       text    NOT NULL,
+  key        bytea   NOT NULL,
+  asked      text    NOT NULL,
+  owner      text COLLATE "C",
+  said_in    text COLLATE "C",
+  coordinate text,
+  PRIMARY KEY (tenant, answer, use)
+);
+
+CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, said_in) WHERE said_in IS NOT NULL;
+
+CREATE TABLE ds_answer_parents (
+  parent bigint  NOT NULL,
+  answer bigint  NOT NULL,
+  tenant integer NOT NULL,
+  PRIMARY KEY (tenant, parent, answer)
+);
+
+CREATE INDEX ds_answer_parents_child ON ds_answer_parents (tenant, answer);
+
+CREATE TABLE ds_calibrations (
+  at          bigint  NOT NULL,
+  hit         double precision NOT NULL,
+  reference   double precision NOT NULL,
+  tenant      integer NOT NULL,
+  calibration integer NOT NULL,
+  dims        integer NOT NULL,
+  embedder    text    NOT NULL,
+  body        text    NOT NULL,
+  PRIMARY KEY (tenant, calibration)
+);
+
+ALTER TABLE ds_answers ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN scope SET STATISTICS 0,
+  ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN author SET STATISTICS 0,
+  ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN vector SET STATISTICS 0, ALTER COLUMN terms SET STATISTICS 0,
+  ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ds_answer_sources ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN version SET STATISTICS 0;
+ALTER TABLE ds_answer_uses ALTER COLUMN band SET STATISTICS 0, ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN asked SET STATISTICS 0,
+  ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN said_in SET STATISTICS 0, ALTER COLUMN coordinate SET STATISTICS 0;
+ALTER TABLE ds_calibrations ALTER COLUMN embedder SET STATISTICS 0, ALTER COLUMN body SET STATISTICS 0;
+
+-- A wall of the database's own between tenants, for roles that do not own the tables; see docs/permissions.md.
+CREATE FUNCTION ds_tenant() RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT nullif(current_setting('dalsegno.tenant', true), '')::integer
+$$;
+
+ALTER TABLE ds_tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_tenants
+  USING (tenant = ds_tenant() OR name = nullif(current_setting('dalsegno.tenant_name', true), ''));
+
+ALTER TABLE ds_threads ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_threads USING (tenant = ds_tenant());
+ALTER TABLE ds_namespaces ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_namespaces USING (tenant = ds_tenant());
+ALTER TABLE ds_branches ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_branches USING (tenant = ds_tenant());
+ALTER TABLE ds_items ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_items USING (tenant = ds_tenant());
+ALTER TABLE ds_blobs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_blobs USING (tenant = ds_tenant());
+ALTER TABLE ds_blob_refs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_blob_refs USING (tenant = ds_tenant());
+ALTER TABLE ds_forms ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_forms USING (tenant = ds_tenant());
+ALTER TABLE ds_checkpoints ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_checkpoints USING (tenant = ds_tenant());
+ALTER TABLE ds_writes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_writes USING (tenant = ds_tenant());
+ALTER TABLE ds_events ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_events USING (tenant = ds_tenant());
+ALTER TABLE ds_summaries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_summaries USING (tenant = ds_tenant());
+ALTER TABLE ds_actions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_actions USING (tenant = ds_tenant());
+ALTER TABLE ds_audit ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit USING (tenant = ds_tenant());
+ALTER TABLE ds_audit_heads ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit_heads USING (tenant = ds_tenant());
+ALTER TABLE ds_audit_roots ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_audit_roots USING (tenant = ds_tenant());
+ALTER TABLE ds_tags ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_tags USING (tenant = ds_tenant());
+ALTER TABLE ds_erasures ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_erasures USING (tenant = ds_tenant());
+ALTER TABLE ds_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_runs USING (tenant = ds_tenant());
+ALTER TABLE ds_memories ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_memories USING (tenant = ds_tenant());
+ALTER TABLE ds_evidence ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_evidence USING (tenant = ds_tenant());
+ALTER TABLE ds_vectors ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_vectors USING (tenant = ds_tenant());
+ALTER TABLE ds_embedders ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_embedders USING (tenant = ds_tenant());
+ALTER TABLE ds_manifests ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_manifests USING (tenant = ds_tenant());
+ALTER TABLE ds_spending ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_spending USING (tenant = ds_tenant());
+ALTER TABLE ds_cards ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_cards USING (tenant = ds_tenant());
+ALTER TABLE ds_shares ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_shares USING (tenant = ds_tenant());
+ALTER TABLE ds_histories ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_histories USING (tenant = ds_tenant());
+ALTER TABLE ds_answers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answers USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_sources ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_sources USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_uses ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_uses USING (tenant = ds_tenant());
+ALTER TABLE ds_answer_parents ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_answer_parents USING (tenant = ds_tenant());
+ALTER TABLE ds_calibrations ENABLE ROW LEVEL SECURITY;
+CREATE POLICY ds_wall ON ds_calibrations USING (tenant = ds_tenant());
+
 INSERT INTO "ds_meta" ("name", "value") OVERRIDING SYSTEM VALUE VALUES ('format', '1');
 INSERT INTO "ds_tenants" ("tenant", "name") OVERRIDING SYSTEM VALUE VALUES (1, 'default');
-INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 1, 'song 歌', NULL, 1796092419509250, 1796092419590318, NULL, 12, 0, 15, 4, 11, 2, 1, 0, NULL, NULL, 0);
-INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 2, 'song of old', NULL, 1796092419559687, 1796092419562683, 1796092419562683, 0, 0, 0, 0, 1, 0, 0, 0, NULL, NULL, 0);
-INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 3, 'étude', NULL, 1796092419566122, 1796092419577418, NULL, 4, 0, 6, 1, 7, 0, 0, 0, NULL, NULL, 0);
+INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 1, 'song 歌', NULL, 1796101113846566, 1796101114038427, NULL, 12, 0, 15, 4, 11, 2, 1, 0, NULL, NULL, 0);
+INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 2, 'song of old', NULL, 1796101113955336, 1796101113962106, 1796101113962106, 0, 0, 0, 0, 1, 0, 0, 0, NULL, NULL, 0);
+INSERT INTO "ds_threads" ("tenant", "thread", "name", "owner", "created_at", "updated_at", "deleted_at", "events", "wiped", "pool", "lanes", "checkpoints", "branches", "namespaces", "fence", "lease_holder", "lease_until", "stands") OVERRIDING SYSTEM VALUE VALUES (1, 3, 'étude', NULL, 1796101113971224, 1796101114003353, NULL, 4, 0, 6, 1, 7, 0, 0, 0, NULL, NULL, 0);
 INSERT INTO "ds_namespaces" ("tenant", "thread", "ns", "name", "head") OVERRIDING SYSTEM VALUE VALUES (1, 1, 0, '', 11);
 INSERT INTO "ds_namespaces" ("tenant", "thread", "ns", "name", "head") OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 'reader:7', 5);
 INSERT INTO "ds_namespaces" ("tenant", "thread", "ns", "name", "head") OVERRIDING SYSTEM VALUE VALUES (1, 3, 0, '', 7);
@@ -525,7 +707,7 @@ INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "p
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819604000000, 1, 11, 0, 7, 2, 2, NULL, 2, NULL, NULL, 1, '\x1f000000000060008000000000000004'::bytea, 'run-2', '[4,4,[0,0,0],[[1,1,1]],[0,1,2]]', '[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819609000000, 1, 9, 0, 3, 1, 1, NULL, 2, NULL, NULL, 1, '\x1f000000000060008000000000000009'::bytea, 'run-3', '[4,9,[0,0,0],[[1,1,1]],[0,1,2]]', '[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1740819701000000, 1, 5, 1, NULL, 0, 0, NULL, 3, NULL, NULL, 1, '\x1f000000000060008000000000000065'::bytea, 'run-1', '[4,101,[0,0],[[1,1]],[0,1]]', '[{"$list":[[2,1,1]]},1]');
-INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419556645, 1, 14, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, '\x1f000000000060008000000000000006'::bytea, NULL, NULL, NULL);
+INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (1, 1796101113946331, 1, 14, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, '\x1f000000000060008000000000000006'::bytea, NULL, NULL, NULL);
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (3, 1740819601000000, 1, 1, 0, NULL, 0,  -1, NULL, 4, NULL, NULL, 0, '\x1f000000000060008000000000000001'::bytea, 'run-6', '[4,1,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]', '[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (3, 1740819602000000, 1, 3, 0, 1, 0, 0, NULL, 4, NULL, NULL, 1, '\x1f000000000060008000000000000002'::bytea, 'run-6', '[4,2,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]', '[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"766beb0dce1487fdc8ca41b83e06905ad030b237933c8f5147f775a208fb2765"}]');
 INSERT INTO "ds_checkpoints" ("thread", "created_at", "tenant", "ckpt", "ns", "parent", "branch", "step", "meta", "shape", "graph", "version", "source", "id", "run", "frame", "state") OVERRIDING SYSTEM VALUE VALUES (3, 1740819603000000, 1, 5, 0, 3, 0, 1, NULL, 4, NULL, NULL, 1, '\x1f000000000060008000000000000003'::bytea, 'run-6', '[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]', '[{"$list":[[1,1,3]]},{"$ref":5},"Find the difference",{"$blob":"646231d2fd5732d34558fcff8788f3afc8da1704b20150473b5e70b22897de54"}]');
@@ -539,29 +721,31 @@ INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mar
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1740819604000000, 1, 5, 2, 11,  -1369807357, 4, 1, 3, 'tool', '\x186a1b8225d42f1036733f4c499251a352b45b1269e46c6b6e67766d87218f42a23fa697ae59af66c0dac1d6c584c761cf82d12bd91be3baed89f1ca'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1740819604000000, 1, 6, 2, 11, 809431968, 4, 2, 1, 'auditor', '\x25d42b7f6c6b96bbc0dacf82ed89'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1740819609000000, 1, 4, 1, 9,  -567242100, 3, 1, 1, 'auditor', '\x186a1b8225d42f1036733f4c499251a352b45b1269e46c6b6e67766d87218f42a23fa697ae59af66c0dac1d6c584c761cf82d12bd91be3baed89f1ca'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419580654, 1, 7, 2, 11, NULL, 0, 9, 9, 'ledger', '\x04a564c7ae6ced89fd6e'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419580654, 1, 8, 2, 11, NULL, 0, 10, 9, 'ledger', '\x64c7a64ecaf6ed89fd6e'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419585188, 1, 9, 2, 11, NULL, 0, 11, 9, 'ledger', '\x1fe9469d64c7ed89fd6e'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419587575, 1, 10, 2, 11, NULL, 0, 12, 9, 'ledger', '\x04a564c7ae6ced89fd6e'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419587575, 1, 11, 2, 11, NULL, 0, 13, 9, 'ledger', '\x64c7a64ecaf6ed89fd6e'::bytea);
-INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419590318, 1, 12, 2, 11, NULL, 0, 15, 9, 'ledger', '\x186a1b8225d42f1036733dfc3f4c499251a352b45b1264c769e46c6b6e67766d87218f42a23fa697ad6eae59af66c0dac1d6c584c761cf82d12bd91be3baed89f1cafd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114008390, 1, 7, 2, 11, NULL, 0, 9, 9, 'ledger', '\x04a564c7ae6ced89fd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114008390, 1, 8, 2, 11, NULL, 0, 10, 9, 'ledger', '\x64c7a64ecaf6ed89fd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114022034, 1, 9, 2, 11, NULL, 0, 11, 9, 'ledger', '\x1fe9469d64c7ed89fd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114030171, 1, 10, 2, 11, NULL, 0, 12, 9, 'ledger', '\x04a564c7ae6ced89fd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114030171, 1, 11, 2, 11, NULL, 0, 13, 9, 'ledger', '\x64c7a64ecaf6ed89fd6e'::bytea);
+INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114038427, 1, 12, 2, 11, NULL, 0, 15, 9, 'ledger', '\x186a1b8225d42f1036733dfc3f4c499251a352b45b1264c769e46c6b6e67766d87218f42a23fa697ad6eae59af66c0dac1d6c584c761cf82d12bd91be3baed89f1cafd6e'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (3, 1740819601000000, 1, 1, 0, 1, 1079248687, 1, 1, 1, 'user', '\x499251a37a9e872192b8b594c1d6e6a4f4af'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (3, 1740819602000000, 1, 2, 0, 3,  -648194411, 1, 2, 2, 'assistant', '\x8721ba8fd57cd930'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (3, 1740819603000000, 1, 3, 0, 5,  -1369807357, 1, 3, 3, 'tool', '\x186a1b8225d42f1036733f4c499251a352b45b1269e46c6b6e67766d87218f42a23fa697ae59af66c0dac1d6c584c761cf82d12bd91be3baed89f1ca'::bytea);
 INSERT INTO "ds_events" ("thread", "at", "tenant", "seq", "branch", "ckpt", "mark", "lane", "pos", "kind", "author", "terms") OVERRIDING SYSTEM VALUE VALUES (3, 1740819604000000, 1, 4, 0, 7, 809431968, 1, 4, 1, 'auditor', '\x25d42b7f6c6b96bbc0dacf82ed89'::bytea);
-INSERT INTO "ds_cards" ("thread", "at", "tenant", "branch", "cursor", "version", "forgotten", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1796092419531560, 1, 0, 3, 1, 0,  E'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\\"approved\\": \\"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
-INSERT INTO "ds_actions" ("tenant", "thread", "key", "name", "kind", "scope", "anchor", "recipient", "arguments", "state", "version", "attempts", "fence", "holder", "lease_until", "approval", "result", "error", "created_at", "updated_at", "started_at", "ended_at") OVERRIDING SYSTEM VALUE VALUES (1, 1, '\x3131313131313131313131313131313131313131313131313131313131313131'::bytea, 'mail', 'send', 'step', '3131313131313131313131313131313131313131313131313131313131313131', '["mara"]', '{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}', 'succeeded', 3, 1, 1, 'first', NULL, NULL, '["letter 4711"]', NULL, 1796092419580654, 1796092419585188, 1796092419580654, 1796092419585188);
-INSERT INTO "ds_actions" ("tenant", "thread", "key", "name", "kind", "scope", "anchor", "recipient", "arguments", "state", "version", "attempts", "fence", "holder", "lease_until", "approval", "result", "error", "created_at", "updated_at", "started_at", "ended_at") OVERRIDING SYSTEM VALUE VALUES (1, 1, '\x3232323232323232323232323232323232323232323232323232323232323232'::bytea, 'mail', 'send', 'step', '3232323232323232323232323232323232323232323232323232323232323232', '["mara"]', '{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}', 'failed', 3, 1, 1, 'first', NULL, NULL, NULL, '"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"', 1796092419587575, 1796092419590318, 1796092419587575, 1796092419590318);
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 1796092419580654, '\x3ecbed29ec1d40c7822ea67af4655b80a630483d7097df2f8eab0f53c82e1861'::bytea, '\xf8b6d6ef4028edb5ac5ca2c47e3fa7222db3adff404af6798054ba029a8b7d5a'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"2f5b895d62efc770623d8f87"}');
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 2, 1796092419580654, '\x70c829c075ba453f1d3ea165e511a74477c6b30ee5ecc2997cf50fab8eb97d76'::bytea, '\x6e748b0458300fed06d6b03dd3c99097ccc376f7d670d01c5d43406963652f51'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"f9e98065e727239a3e37600c"}');
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 3, 1796092419585188, '\x92d23a7e35826e6ad872264fd2cbff52dd3b42c0cbc9443dae809703eeb7d9ea'::bytea, '\xa69b7fbcd4ab7e5675372e30b9a8d169a163cca7a7d24515d0f0450638dc2f84'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"d650a1e914c7acfb3318567a"}');
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 4, 1796092419587575, '\xfc7cd1ed099b4e5559bc3d44e2b027be5b39e997817a2edffdbf0c5829447dad'::bytea, '\x4fc39eedd0cb5d04b319be2f74003f60708a952a9f9ed7fda989ebf5af416b7d'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"79ab125c06aa94358ee5e4e5"}');
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 5, 1796092419587575, '\xd5789072cf20c75418a15f313dda34acd8c15d0dc566be10bf272f6a018d6946'::bytea, '\x1c8cc12536cf7331a400df69229714776f70859b0c4763bb0e792710d46a545f'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"c3ef64b674f4e5997d85e655"}');
-INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 6, 1796092419590318, '\xb1c742d9cf3fd30c8a2a1963b0aa1e78555e29a5b3b88636eab64538a3e7907e'::bytea, '\x1a040acc207a0b184a0c21eb498ac8fb8b14727a322464348dc904317f20c01c'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"44311f9efc564ab8ea3618ea"}');
-INSERT INTO "ds_audit_heads" ("tenant", "thread", "seq", "hash", "place", "link", "seal") OVERRIDING SYSTEM VALUE VALUES (1, 1, 6, '\x1a040acc207a0b184a0c21eb498ac8fb8b14727a322464348dc904317f20c01c'::bytea, 1, '\xfea2c83b0c7fd36461d6b6ea526508ba6157c0563f89d863efab94b4bbc78066'::bytea, NULL);
+INSERT INTO "ds_cards" ("thread", "at", "tenant", "branch", "cursor", "version", "forgotten", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1796101113898519, 1, 0, 3, 1, 0,  E'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\\"approved\\": \\"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
+INSERT INTO "ds_actions" ("tenant", "thread", "key", "name", "kind", "scope", "anchor", "recipient", "arguments", "state", "version", "attempts", "fence", "holder", "lease_until", "approval", "result", "error", "created_at", "updated_at", "started_at", "ended_at") OVERRIDING SYSTEM VALUE VALUES (1, 1, '\x3131313131313131313131313131313131313131313131313131313131313131'::bytea, 'mail', 'send', 'step', '3131313131313131313131313131313131313131313131313131313131313131', '["mara"]', '{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}', 'succeeded', 3, 1, 1, 'first', NULL, NULL, '["letter 4711"]', NULL, 1796101114008390, 1796101114022034, 1796101114008390, 1796101114022034);
+INSERT INTO "ds_actions" ("tenant", "thread", "key", "name", "kind", "scope", "anchor", "recipient", "arguments", "state", "version", "attempts", "fence", "holder", "lease_until", "approval", "result", "error", "created_at", "updated_at", "started_at", "ended_at") OVERRIDING SYSTEM VALUE VALUES (1, 1, '\x3232323232323232323232323232323232323232323232323232323232323232'::bytea, 'mail', 'send', 'step', '3232323232323232323232323232323232323232323232323232323232323232', '["mara"]', '{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}', 'failed', 3, 1, 1, 'first', NULL, NULL, NULL, '"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"', 1796101114030171, 1796101114038427, 1796101114030171, 1796101114038427);
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 1796101114008390, '\xc3d0f9add7251cf7ec6cf6f72739fda71ef5965d41c95c6d816c0e8f8187398b'::bytea, '\xa515e9614366aaf23eec2866fed33262e27386e27c212bc36f5b34ac6c6a1831'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"d50a1a419dacf7dbe2dc4240"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 2, 1796101114008390, '\x624ae3c62086fa2873829e4f3a2d4592d6395e6307a0a1347f3a0d6eb572cc3e'::bytea, '\x9f79ce609e5dc7e7169be2df57c282b6bfc859daaf52cac26699a88713e066b8'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"749edc3474937ecdce9834e1"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 3, 1796101114022034, '\x3e478f7bdd3e01975ae9ac0ea151dcaa7da834c2291fb6dbe451173fa4b65a60'::bytea, '\x24f89762e6479f39f04aef51ae8fdf3c5e7e4490278c3a02aebe9c9eb46f2713'::bytea, '{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"f67a7b1f819b6d50b7f78656"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 4, 1796101114030171, '\x0fa1475ca47ca568560fd2924ac18fb08526daec5451d32cf9b1b873e665d35c'::bytea, '\x7e6497edcd983f9f406e68d0e71d91cd5dac007e76b8805adf0cf2ae5a4d56a4'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"06a58011e9e49857d0754fa4"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 5, 1796101114030171, '\xa9eca29e7bb9dcb5cf14aaade34186e62e820e564f7c659b026ee4fd591d3267'::bytea, '\x17ae28a2dd49388de60218e19980acde7f8110076a1465b2ebece017470cd515'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"e62e867c3eaeb31f278adc26"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 6, 1796101114038427, '\x59ae31aa039aac78073e606b4fe0b97180b58684af91a5209e8c3706e451d0ae'::bytea, '\x4cdae545ca84fa80b999eac8f5e6b8d0885090e94f2a5de241cf2527473124b4'::bytea, '{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"0f755b8a8acf9912877c5a66"}');
+INSERT INTO "ds_audit" ("tenant", "thread", "seq", "at", "digest", "hash", "body") OVERRIDING SYSTEM VALUE VALUES (1, 1, 7, 1796101114050061, '\x628bfd1bc0941cc4fd4162eb96653a4bb32077cfef777134dad888b9b9efa94a'::bytea, '\x17c937ebc08ebd82895785250bd5ba8014359b5c189ce6b43d6aa04f342e589f'::bytea, '{"thread":"song 歌","move":"share","member":"bo","role":"writer","by":null,"salt":"3ec6af6c791b748d7666331c"}');
+INSERT INTO "ds_audit_heads" ("tenant", "thread", "seq", "hash", "place", "link", "seal") OVERRIDING SYSTEM VALUE VALUES (1, 1, 7, '\x17c937ebc08ebd82895785250bd5ba8014359b5c189ce6b43d6aa04f342e589f'::bytea, 1, '\xfea2c83b0c7fd36461d6b6ea526508ba6157c0563f89d863efab94b4bbc78066'::bytea, NULL);
 INSERT INTO "ds_audit_roots" ("tenant", "chains", "hash", "seal") OVERRIDING SYSTEM VALUE VALUES (1, 1, '\xfea2c83b0c7fd36461d6b6ea526508ba6157c0563f89d863efab94b4bbc78066'::bytea, NULL);
 INSERT INTO "ds_tags" ("tenant", "thread", "tag") OVERRIDING SYSTEM VALUE VALUES (1, 1, 'music');
 INSERT INTO "ds_tags" ("tenant", "thread", "tag") OVERRIDING SYSTEM VALUE VALUES (1, 1, '音乐');
+INSERT INTO "ds_shares" ("thread", "at", "tenant", "member", "role", "granted_by") OVERRIDING SYSTEM VALUE VALUES (1, 1796101114050061, 1, 'bo', 'writer', NULL);
 SELECT setval(pg_get_serial_sequence('ds_tenants', 'tenant'), (SELECT max(tenant) FROM ds_tenants));
 SELECT setval(pg_get_serial_sequence('ds_threads', 'thread'), (SELECT max(thread) FROM ds_threads));
 SELECT setval(pg_get_serial_sequence('ds_forms', 'form'), (SELECT max(form) FROM ds_forms));

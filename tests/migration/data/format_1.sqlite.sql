@@ -24,8 +24,51 @@ CREATE TABLE ds_actions (
   ended_at    INTEGER,
   PRIMARY KEY (tenant, thread, key)
 ) WITHOUT ROWID;
-INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796092422137989,1796092422138995,1796092422137989,1796092422138995);
-INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796092422140000,1796092422141006,1796092422140000,1796092422141006);
+INSERT INTO "ds_actions" VALUES(1,1,X'3131313131313131313131313131313131313131313131313131313131313131','mail','send','step','3131313131313131313131313131313131313131313131313131313131313131','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','succeeded',3,1,1,'first',NULL,NULL,'["letter 4711"]',NULL,1796101109861013,1796101109864996,1796101109861013,1796101109864996);
+INSERT INTO "ds_actions" VALUES(1,1,X'3232323232323232323232323232323232323232323232323232323232323232','mail','send','step','3232323232323232323232323232323232323232323232323232323232323232','["mara"]','{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"}','failed',3,1,1,'first',NULL,NULL,NULL,'"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"',1796101109869019,1796101109873002,1796101109869019,1796101109873002);
+CREATE TABLE ds_answer_parents (
+  tenant INTEGER NOT NULL,
+  parent INTEGER NOT NULL,
+  answer INTEGER NOT NULL,
+  PRIMARY KEY (tenant, parent, answer)
+) WITHOUT ROWID;
+CREATE TABLE ds_answer_sources (
+  tenant  INTEGER NOT NULL,
+  answer  INTEGER NOT NULL,
+  source  TEXT    NOT NULL,
+  version TEXT    NOT NULL,
+  PRIMARY KEY (tenant, answer, source)
+) WITHOUT ROWID;
+CREATE TABLE ds_answer_uses (
+  tenant     INTEGER NOT NULL,
+  answer     INTEGER NOT NULL,
+  use        INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  band       TEXT    NOT NULL,
+  key        BLOB    NOT NULL,
+  asked      TEXT    NOT NULL,
+  owner      TEXT,
+  said_in    TEXT,
+  coordinate TEXT,
+  PRIMARY KEY (tenant, answer, use)
+) WITHOUT ROWID;
+CREATE TABLE ds_answers (
+  answer      INTEGER PRIMARY KEY,
+  tenant      INTEGER NOT NULL,
+  owner       TEXT    NOT NULL,
+  scope       TEXT    NOT NULL,
+  key         BLOB    NOT NULL,
+  id          TEXT    NOT NULL,
+  author      TEXT,
+  said_in     TEXT,
+  stored_at   INTEGER NOT NULL,
+  expires_at  INTEGER,
+  calibration INTEGER,
+  vector      BLOB,
+  terms       BLOB    NOT NULL,
+  body        TEXT    NOT NULL,
+  UNIQUE (tenant, owner, scope, key)
+);
 CREATE TABLE ds_audit (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -36,12 +79,13 @@ CREATE TABLE ds_audit (
   body   TEXT,
   PRIMARY KEY (tenant, thread, seq)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit" VALUES(1,1,1,1796092422137989,X'6D82CFEB7F645B57E42342C03F8C7D24938DD4DC016962902A060EE96BA4C171',X'34229F38E7DEB960DB586479AAE522116F07835579094EDDAC8D20121264EB9B','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"f6e29ec6a9b9901b4d1503f6"}');
-INSERT INTO "ds_audit" VALUES(1,1,2,1796092422137989,X'75DCDF5E58577F887109AEF777121E2AE418A6F7E7D3333FF82D27AD706D0665',X'8A7DAD5A8987CD57EF24177BE2FDEF1F1BEAD98AE92DEC1D4621E359A6FBDE0F','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"64119d6556b0e0d4081a10fe"}');
-INSERT INTO "ds_audit" VALUES(1,1,3,1796092422138995,X'3C806E52C208FDFBBE7B84C2DC71F3267FF851D4AE7B06E52CBB47568749805B',X'700A57E55386A231E103FBE3172AE136C15FE70B3471A2BD9D86F423821BA3E9','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"9b54b3d92a109e351f06da1f"}');
-INSERT INTO "ds_audit" VALUES(1,1,4,1796092422140000,X'7692616AAE5E03B4700A654409541AE11D3AE5E35B338AC0710D5C6C5E8D0E4D',X'02D285707D5E75A3A32A33CCBDADD9EC45C8FBBDD5ECA71FCD05BBBED5DA1BB6','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"8bc30bd7dba6a7e5e3a06e25"}');
-INSERT INTO "ds_audit" VALUES(1,1,5,1796092422140000,X'0B4A35653199A4A6D7CE07CBB6660E82DCC680B11556C7651845EF61CDBB438B',X'C8F304874CAB9A3AAA21638E158E1DDBBCE339B3A5D6ABF9844B46A46E452463','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"7f180826bffa66408c993eb4"}');
-INSERT INTO "ds_audit" VALUES(1,1,6,1796092422141006,X'4C0A26CC429827BF0262EDEEFF78F2BA16D994E6A7CF5C55397EAED244C0147B',X'185A8FAE9F89A6E55F9950EB2BF0BAC417174B1C3BCAA411ACF4B3DB0E7ED2ED','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"7ebcf1902a72c59fbf86a96e"}');
+INSERT INTO "ds_audit" VALUES(1,1,1,1796101109861013,X'DD7F91F3D5F373C5660C06637DD1603711A6BEB7FE8C9DB73E77D336C0C76718',X'E5B107A1B8F79B1DA5F8D344A89ABA6827455CBD756F60220A6F28D0DA5F28AC','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3131313131313131313131313131313131313131313131313131313131313131","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"e918bdd897e58225077631bf"}');
+INSERT INTO "ds_audit" VALUES(1,1,2,1796101109861013,X'F31D5A7358D04F8D7FDA7E4A75B901A4335085FE47E86214F5EFD8B3308F3725',X'E5C8CAA91CB52C9E603ED1A18A153897370C472D1A0E32CDDF64916600D3EA13','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"777bea06b9a676ca56ba7704"}');
+INSERT INTO "ds_audit" VALUES(1,1,3,1796101109864996,X'F1970358C87FAC4081C40DAE200D9212FB8C2C032825F8EE4E3E4728C2DAEC25',X'6A449BE0969EF58F9C43D2FBC7BD0EE01FE85CA7AC72861E56AC49B4703C2CBA','{"thread":"song 歌","action":"3131313131313131313131313131313131313131313131313131313131313131","name":"mail","kind":"send","move":"succeed","from":"running","to":"succeeded","by":"ledger","role":"ledger","attempt":1,"result":["letter 4711"],"salt":"0e0abbfdb802c529cf9a5739"}');
+INSERT INTO "ds_audit" VALUES(1,1,4,1796101109869019,X'4CBE111E32F7D320DD5E1D43CE3542374BEEA49C0972F79AB88674FF7E40363D',X'141754ED10EC3F7DED41EFEDEA9857871978C821BBA9C9E1E0A52B14335135CD','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"record","from":null,"to":"pending","by":"ledger","role":"ledger","attempt":0,"scope":"step","anchor":"3232323232323232323232323232323232323232323232323232323232323232","arguments":{"text":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。"},"recipient":["mara"],"salt":"941e16f34f69d3c45e22b94a"}');
+INSERT INTO "ds_audit" VALUES(1,1,5,1796101109869019,X'C19E9FA9C6C0DB1BA4A023FEF65CCA0B6AC45507DA1B85373B5075D83BACBBC8',X'27AA3B5570432E728E59163246677D5DDEB653F2A34F4D9CD0F99800B14313B2','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"start","from":"pending","to":"running","by":"ledger","role":"ledger","attempt":1,"holder":"first","salt":"d834f8ba3e9a49cbb34afe16"}');
+INSERT INTO "ds_audit" VALUES(1,1,6,1796101109873002,X'184DACFD07D3156BCD97930904531ABEA2652BC2D98BC1CC707634CA955DED9D',X'E15AEEDD8F9F0C9BA0D5E890CF931B845279242C979DC5D065E7DE08F5B9082C','{"thread":"song 歌","action":"3232323232323232323232323232323232323232323232323232323232323232","name":"mail","kind":"send","move":"fail","from":"running","to":"failed","by":"ledger","role":"ledger","attempt":1,"why":"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。","salt":"556f9d32ca87484410b19aaf"}');
+INSERT INTO "ds_audit" VALUES(1,1,7,1796101109875014,X'0F0214470E2EF4012405B9818FB0F41C0A18CB40D7A12D4B02CA8FEC8B64E5E7',X'223523D4D368CDCF378AD4CD244B076BFA81899C8D53F7A9C2639DD4AE491B5C','{"thread":"song 歌","move":"share","member":"bo","role":"writer","by":null,"salt":"d3514e5c6fadac2df3929a1b"}');
 CREATE TABLE ds_audit_heads (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -52,7 +96,7 @@ CREATE TABLE ds_audit_heads (
   seal   BLOB,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
-INSERT INTO "ds_audit_heads" VALUES(1,1,6,X'185A8FAE9F89A6E55F9950EB2BF0BAC417174B1C3BCAA411ACF4B3DB0E7ED2ED',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
+INSERT INTO "ds_audit_heads" VALUES(1,1,7,X'223523D4D368CDCF378AD4CD244B076BFA81899C8D53F7A9C2639DD4AE491B5C',1,X'FEA2C83B0C7FD36461D6B6EA526508BA6157C0563F89D863EFAB94B4BBC78066',NULL);
 CREATE TABLE ds_audit_roots (
   tenant INTEGER PRIMARY KEY,
   chains INTEGER NOT NULL,
@@ -93,6 +137,17 @@ CREATE TABLE ds_branches (
 ) WITHOUT ROWID;
 INSERT INTO "ds_branches" VALUES(1,1,1,0,3);
 INSERT INTO "ds_branches" VALUES(1,1,2,0,7);
+CREATE TABLE ds_calibrations (
+  tenant      INTEGER NOT NULL,
+  calibration INTEGER NOT NULL,
+  at          INTEGER NOT NULL,
+  embedder    TEXT    NOT NULL,
+  dims        INTEGER NOT NULL,
+  hit         REAL    NOT NULL,
+  reference   REAL    NOT NULL,
+  body        TEXT    NOT NULL,
+  PRIMARY KEY (tenant, calibration)
+) WITHOUT ROWID;
 CREATE TABLE ds_cards (
   tenant    INTEGER NOT NULL,
   thread    INTEGER NOT NULL,
@@ -104,7 +159,7 @@ CREATE TABLE ds_cards (
   body      TEXT    NOT NULL,
   PRIMARY KEY (tenant, thread, branch)
 );
-INSERT INTO "ds_cards" VALUES(1,1,0,3,1,0,1796092422121010,'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\"approved\": \"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
+INSERT INTO "ds_cards" VALUES(1,1,0,3,1,0,1796101109808991,'{"findings":[{"sort":"goal","place":1,"number":1,"author":"user","text":"Compare the invoice with the contract. 请核对发票。","message":"m1","ckpt":3,"role":"user","matter":"opening"},{"sort":"decision","place":3,"number":3,"author":"mara","text":"{\"approved\": \"The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the contract by 1,200.50 €. 三月的发票与合同相差一千二百欧元五十分。The invoice of March differs from the …","ckpt":7,"role":"approval","matter":"=invoice","kind":"direct"}]}');
 CREATE TABLE ds_checkpoints (
   tenant     INTEGER NOT NULL,
   thread     INTEGER NOT NULL,
@@ -131,7 +186,7 @@ INSERT INTO "ds_checkpoints" VALUES(1,1,5,1,X'1F000000000060008000000000000065',
 INSERT INTO "ds_checkpoints" VALUES(1,1,7,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-2',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,9,0,X'1F000000000060008000000000000009',3,1,1740819609000000,1,1,NULL,'run-3',NULL,2,NULL,'[4,9,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,1],[3,1,1]]},{"$ref":5},"Find the difference"]');
 INSERT INTO "ds_checkpoints" VALUES(1,1,11,0,X'1F000000000060008000000000000004',7,2,1740819604000000,1,2,NULL,'run-2',NULL,2,NULL,'[4,4,[0,0,0],[[1,1,1]],[0,1,2]]','[{"$list":[[1,1,2],[4,1,2]]},{"$ref":5},"Find the difference"]');
-INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796092422129017,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "ds_checkpoints" VALUES(1,1,14,0,X'1F000000000060008000000000000006',NULL,0,1796101109833011,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 INSERT INTO "ds_checkpoints" VALUES(1,3,1,0,X'1F000000000060008000000000000001',NULL,0,1740819601000000,0,-1,NULL,'run-6',NULL,4,NULL,'[4,1,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,1]]},{"$ref":5},"Find the difference",{"$blob":"abbf308fa8f1a12a4e14d812bc0d73ff2c9e1a552a282c2c2f0b98a32d3a5d1e"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,3,0,X'1F000000000060008000000000000002',1,0,1740819602000000,1,0,NULL,'run-6',NULL,4,NULL,'[4,2,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,2]]},{"$ref":5},"Find the difference",{"$blob":"766beb0dce1487fdc8ca41b83e06905ad030b237933c8f5147f775a208fb2765"}]');
 INSERT INTO "ds_checkpoints" VALUES(1,3,5,0,X'1F000000000060008000000000000003',3,0,1740819603000000,1,1,NULL,'run-6',NULL,4,NULL,'[4,3,[0,0,0,0],[[1,1,1,1]],[0,1,2,3]]','[{"$list":[[1,1,3]]},{"$ref":5},"Find the difference",{"$blob":"646231d2fd5732d34558fcff8788f3afc8da1704b20150473b5e70b22897de54"}]');
@@ -147,6 +202,7 @@ CREATE TABLE ds_erasures (
   at           INTEGER NOT NULL,
   salt         BLOB,
   digest       BLOB,
+  owned        BLOB,
   closed_until INTEGER,
   rewritten_at INTEGER,
   PRIMARY KEY (tenant, thread)
@@ -172,12 +228,12 @@ INSERT INTO "ds_events" VALUES(1,1,3,7,'mara',1740819600000000,0,7,NULL,0,7,X'18
 INSERT INTO "ds_events" VALUES(1,1,4,1,'auditor',1740819609000000,1,9,-567242100,3,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,5,3,'tool',1740819604000000,2,11,-1369807357,4,1,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
 INSERT INTO "ds_events" VALUES(1,1,6,1,'auditor',1740819604000000,2,11,809431968,4,2,X'25D42B7F6C6B96BBC0DACF82ED89');
-INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796092422137989,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796092422137989,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796092422138995,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796092422140000,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796092422140000,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
-INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796092422141006,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
+INSERT INTO "ds_events" VALUES(1,1,7,9,'ledger',1796101109861013,2,11,NULL,0,9,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,8,9,'ledger',1796101109861013,2,11,NULL,0,10,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,9,9,'ledger',1796101109864996,2,11,NULL,0,11,X'1FE9469D64C7ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,10,9,'ledger',1796101109869019,2,11,NULL,0,12,X'04A564C7AE6CED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,11,9,'ledger',1796101109869019,2,11,NULL,0,13,X'64C7A64ECAF6ED89FD6E');
+INSERT INTO "ds_events" VALUES(1,1,12,9,'ledger',1796101109873002,2,11,NULL,0,15,X'186A1B8225D42F1036733DFC3F4C499251A352B45B1264C769E46C6B6E67766D87218F42A23FA697AD6EAE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CAFD6E');
 INSERT INTO "ds_events" VALUES(1,3,1,1,'user',1740819601000000,0,1,1079248687,1,1,X'499251A37A9E872192B8B594C1D6E6A4F4AF');
 INSERT INTO "ds_events" VALUES(1,3,2,2,'assistant',1740819602000000,0,3,-648194411,1,2,X'8721BA8FD57CD930');
 INSERT INTO "ds_events" VALUES(1,3,3,3,'tool',1740819603000000,0,5,-1369807357,1,3,X'186A1B8225D42F1036733F4C499251A352B45B1269E46C6B6E67766D87218F42A23FA697AE59AF66C0DAC1D6C584C761CF82D12BD91BE3BAED89F1CA');
@@ -201,6 +257,13 @@ INSERT INTO "ds_forms" VALUES(2,1,X'32766EAB8B659EE1645CDB2717D15B50','[["contra
 INSERT INTO "ds_forms" VALUES(3,1,X'4B1BDAC00355B503CD05B7857B0255CA','[["messages","page"],[["auditor",[0,1]]],[0,1],[0,1]]');
 INSERT INTO "ds_forms" VALUES(4,1,X'21279EA69C7FFFF2296AD0DD47C1826F','[["contract","goal","messages","page"],[["auditor",[2,0,1,3]]],[2,0,1,3],[2,0,1,3]]');
 INSERT INTO "ds_forms" VALUES(5,1,X'BB5A01EE6BB78FBFD594A955DF0A43B1','[["page"],[["auditor",[0]]],[0],[0]]');
+CREATE TABLE ds_histories (
+  tenant INTEGER NOT NULL,
+  thread INTEGER NOT NULL,
+  items  INTEGER NOT NULL,
+  keeper TEXT    NOT NULL,
+  PRIMARY KEY (tenant, thread)
+) WITHOUT ROWID;
 CREATE TABLE ds_items (
   tenant INTEGER NOT NULL,
   thread INTEGER NOT NULL,
@@ -307,6 +370,16 @@ CREATE TABLE ds_runs (
   due         INTEGER,
   PRIMARY KEY (tenant, thread)
 ) WITHOUT ROWID;
+CREATE TABLE ds_shares (
+  tenant     INTEGER NOT NULL,
+  thread     INTEGER NOT NULL,
+  member     TEXT    NOT NULL,
+  role       TEXT    NOT NULL,
+  granted_by TEXT,
+  at         INTEGER NOT NULL,
+  PRIMARY KEY (tenant, thread, member)
+) WITHOUT ROWID;
+INSERT INTO "ds_shares" VALUES(1,1,'bo','writer',NULL,1796101109875014);
 CREATE TABLE ds_spending (
   tenant        INTEGER NOT NULL,
   thread        INTEGER NOT NULL,
@@ -369,9 +442,9 @@ CREATE TABLE ds_threads (
   stands       INTEGER NOT NULL DEFAULT 0,
   UNIQUE (tenant, name)
 );
-INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796092422114010,1796092422141006,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796092422129982,1796092422130988,1796092422130988,0,0,0,0,1,0,0,0,NULL,NULL,0);
-INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796092422131994,1796092422136983,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(1,1,'song 歌',NULL,1796101109790001,1796101109873002,NULL,12,0,15,4,11,2,1,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(2,1,'song of old',NULL,1796101109836994,1796101109841017,1796101109841017,0,0,0,0,1,0,0,0,NULL,NULL,0);
+INSERT INTO "ds_threads" VALUES(3,1,'étude',NULL,1796101109846006,1796101109857995,NULL,4,0,6,1,7,0,0,0,NULL,NULL,0);
 CREATE TABLE ds_vectors (
   tenant INTEGER NOT NULL,
   memory INTEGER NOT NULL,
@@ -491,4 +564,13 @@ CREATE INDEX ds_memories_named ON ds_memories (tenant, key) WHERE subject IS NOT
 CREATE INDEX ds_memories_expiry ON ds_memories (tenant, expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX ds_memories_unembedded ON ds_memories (tenant, memory) WHERE unembedded = 1;
 CREATE INDEX ds_evidence_thread ON ds_evidence (tenant, thread);
+CREATE INDEX ds_shares_member ON ds_shares (tenant, member);
+CREATE INDEX ds_answers_named ON ds_answers (tenant, id);
+CREATE INDEX ds_answers_expiry ON ds_answers (tenant, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ds_answers_thread ON ds_answers (tenant, said_in) WHERE said_in IS NOT NULL;
+CREATE INDEX ds_answers_author ON ds_answers (tenant, author) WHERE author IS NOT NULL;
+CREATE INDEX ds_answer_sources_version ON ds_answer_sources (tenant, source, version);
+CREATE INDEX ds_answer_uses_key ON ds_answer_uses (tenant, key);
+CREATE INDEX ds_answer_uses_thread ON ds_answer_uses (tenant, said_in) WHERE said_in IS NOT NULL;
+CREATE INDEX ds_answer_parents_child ON ds_answer_parents (tenant, answer);
 COMMIT;
