@@ -122,7 +122,7 @@ def _sections(card: Card) -> dict[str, list[Entry]]:
 
 def line_of(entry: Entry, due: str = "due {due}") -> str:
     """One entry as one line: what, its state, who, until when, and where it was said."""
-    text = " ".join(entry.text.split())
+    text = entry.text
     notes = [
         *([entry.status] if entry.status and entry.status != "open" else []),
         *([entry.at.strftime("%Y-%m-%d %H:%M UTC")] if entry.at is not None else []),
@@ -132,7 +132,7 @@ def line_of(entry: Entry, due: str = "due {due}") -> str:
     said = f"{entry.subject}: {text}" if entry.subject and entry.subject.lower() not in text.lower() else text
     where = ", ".join(entry.coordinates)
     noted = f" [{'; '.join(notes)}]" if notes else ""
-    return f"- {said}{noted} ({where})"
+    return "- " + " ".join(f"{said}{noted} ({where})".split())  # whatever its parts are, one line
 
 
 def render(
