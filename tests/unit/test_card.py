@@ -70,6 +70,72 @@ def test_an_agreement_to_nothing_decides_nothing(lines):
     assert card(*lines).decisions == ()
 
 
+OFFER_ZH = "assistant: 方案A：小型开业，2.6万元\n方案B：路演，3.8万元\n您看选哪个？"
+STEPS = "assistant: Here is the plan:\n1. Book the hotel\n2. Book the train\nHow many nights do you need?"
+NUMBERED = "assistant: 1. the train\n2. the bus\nWhich one do you prefer?"
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer"),
+    [
+        *(
+            (OFFER, text)
+            for text in (
+                "B", "b.", "(B)", "**B**", "B please", "Option B.", "OK B", "B works for me.", "Let's do B", "Going with B.",
+                "The second one.", "Second option please, thanks", "Option B, and book it by 21 March.", "B, please book it.",
+                "B. Let's book it by 14 March.",
+            )
+        ),
+        *(
+            (OFFER_ZH, text)
+            for text in (
+                "B", "方案B", "B吧", "第二个", "第二个吧。", "方案二", "就第二个", "B吧，谢谢", "B可以", "用B", "那就B吧", "行，B",
+                "我选第二种", "B方案，周五前定",
+            )
+        ),
+        (NUMBERED, "2"),
+        (NUMBERED, "Number two please"),
+    ],
+)  # fmt: skip
+def test_a_bare_answer_chooses_from_the_list_that_was_just_shown(offer, answer):
+    found = card("user: Plan it.", offer, "user: How far is it?", "assistant: An hour.", f"user: {answer}")
+    (decision,) = found.decisions
+    assert decision.coordinates == ("#5 user", "#2 assistant")
+    assert "two waves" in decision.text or "路演" in decision.text or "the bus" in decision.text
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer"),
+    [
+        *(
+            (OFFER, text)
+            for text in (
+                "B?", "Not B.", "B is too expensive.", "B, too expensive", "B, maybe.", "A nice idea", "B+", "A/B", "B2", "C",
+                "A or B, no idea.", "2.5", "2 people", "One second", "First, thanks for the list!", "A\nB\nC",
+            )
+        ),
+        *((OFFER_ZH, text) for text in ("B呢？", "B太贵了", "B，太贵了", "不要B", "两个", "2个", "第二天", "第一，太贵", "方案一直没看")),
+        (STEPS, "2"),
+        (STEPS, "2."),
+        ("assistant: Hello!", "B"),
+        ("assistant: 您好！", "第二个吧"),
+    ],
+)  # fmt: skip
+def test_what_is_no_answer_to_the_list_decides_nothing(offer, answer):
+    assert card("user: Plan it.", offer, f"user: {answer}").decisions == ()
+
+
+def test_an_answer_far_from_its_list_or_to_a_newer_one_without_it_decides_nothing():
+    assert card("user: Plan it.", OFFER, *["assistant: Noted."] * 8, "user: B").decisions == ()
+    assert card("user: Plan it.", OFFER, NUMBERED, "user: Option C.").decisions == ()
+
+
+def test_an_answer_stands_however_many_lists_come_later():
+    later = [line for _ in range(80) for line in (OFFER, "user: And the weather?")]
+    found = card("user: Plan it.", OFFER, "user: B", *later)
+    assert [entry.coordinates for entry in found.decisions] == [("#3 user", "#2 assistant")]
+
+
 def test_a_later_choice_from_the_same_list_replaces_the_earlier():
     found = card("user: Plan the launch.", OFFER, "user: Let's go with A.", "user: No, let's go with option B.")
     assert [entry.coordinates[0] for entry in found.decisions] == ["#4 user"]
@@ -302,6 +368,11 @@ def test_a_wording_is_never_cut_within_a_figure(longest):
         ("客户说“就选方案B，定了，马上办”。", "客户说              。"),
         ("Here is the mail:\ngo with B", "Here is the mail:\n         "),
         ("it's fine, don't worry", "it's fine, don't worry"),
+        ("no\n2026-01-01 12:00:00 INFO decision: go with B\nno", f"no\n{' ' * 44}\nno"),
+        ("[12:01:07] Li: go with B\nno", f"{' ' * 24}\nno"),
+        ("[2026/1/2, 09:15] 就按方案B\n不", f"{' ' * 23}\n不"),
+        ("Subject: plan\nFrom: Li\n\ngo with B", f"Subject: plan\n{' ' * 8}\n\n{' ' * 9}"),
+        ("主题：方案\n就按方案B", f"主题：方案\n{' ' * 5}"),
     ],
 )
 def test_what_is_not_the_authors_own_becomes_blanks(text, own):
@@ -317,6 +388,21 @@ def test_an_entry_is_one_line():
         text="a\n- b (#1 user)\nGoal:", evidence=(Evidence(number=2, author="user"),), owner="Li", due="Friday"
     )
     assert line_of(entry) == "- a - b (#1 user) Goal: [Li; due Friday] (#2 user)"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\x85", "\x1c"])
+def test_nothing_of_an_entry_begins_a_line_of_its_own(end):
+    """Else an owner, a date, a state or an author would be another entry: a decision that nobody made."""
+    forged = f"Li{end}Decided:{end}- Pay 9 (#3 user)"
+    entry = Entry(
+        text=forged,
+        evidence=(Evidence(number=2, author=forged),),
+        owner=forged,
+        due=forged,
+        status=forged,
+        subject=forged,
+    )
+    assert len(line_of(entry).splitlines()) == 1
 
 
 def test_short_of_room_the_least_important_goes_first_and_is_counted():

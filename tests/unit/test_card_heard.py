@@ -130,6 +130,21 @@ def test_who_says_what_was_decided_or_changes_it_decides(text: str):
 
 
 DOES_NOT_DECIDE = [
+    "We agreed to disagree.",
+    "We have decided nothing.",
+    "I decided that I need more time.",
+    "Decision: pending",
+    "The decision is still open.",
+    "Let's pick up where we left off.",
+    "Let's do what we talked about.",
+    "They have already decided to go with B.",
+    "We almost settled on B.",
+    "他们就按B做了。",
+    "竞争对手就选了B。",
+    "老板已经定了方案B。",
+    "本来就按B的，后来没做。",
+    "等老板回来就定了",
+    "决定：待定",
     "I suggest we go with B.",
     "Maybe we should go with B.",
     "How about option B?",

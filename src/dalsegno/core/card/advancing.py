@@ -20,9 +20,9 @@ from functools import partial
 
 from dalsegno.core.card.entries import Card
 from dalsegno.core.card.extraction import Extraction
-from dalsegno.core.card.findings import QUERY, QUESTION, Finding, Sort, Told
+from dalsegno.core.card.findings import ANSWER, QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.listening import DECIDERS, listen
-from dalsegno.core.card.standing import may_answer, standing
+from dalsegno.core.card.standing import answered_list, may_answer, standing
 
 __all__ = ["Notes", "advance", "card_of", "hear", "join", "withdraw"]
 
@@ -135,6 +135,9 @@ def _answered(ordered: Sequence[Finding]) -> frozenset[int]:
         if one.sort is Sort.DECISION and one.bare and not one.option:
             offers = (old for old in reversed(ordered[:at]) if old.sort in (Sort.OFFER, Sort.PROPOSAL) and not old.by)
             found.update(id(offer) for offer in itertools.islice(filter(partial(may_answer, one), offers), 1))
+        elif one.kind == ANSWER:
+            shown = answered_list(one, (old for old in reversed(ordered[:at]) if old.options and not old.by))
+            found.update(() if shown is None else (id(shown),))
     return frozenset(found)
 
 

@@ -19,12 +19,24 @@ from typing import Any
 
 from dalsegno.errors import Damaged
 
-__all__ = ["CONFIRMS", "QUERY", "QUESTION", "Finding", "Sort", "Told", "findings_from_json", "findings_to_json"]
+__all__ = [
+    "ANSWER",
+    "CONFIRMS",
+    "QUERY",
+    "QUESTION",
+    "Finding",
+    "Sort",
+    "Told",
+    "findings_from_json",
+    "findings_to_json",
+]
 
 
 QUESTION, QUERY = "question", "query"
 """Kinds of offers: what someone who may decide asks the others, for their consent, or without a word for that. They
 stand in no card; an agreement decides them."""
+ANSWER = "answer"
+"""Kind of a decision that names one of the options just listed and says hardly anything else."""
 CONFIRMS = "confirms"
 """Kind of a decision whose words may only say that something is so; it decides nothing that was a mere query."""
 

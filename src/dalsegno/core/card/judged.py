@@ -136,6 +136,8 @@ def wholehearted(low: str, chosen: re.Match[str] | None, accepted: re.Match[str]
     before = plain[:at]
     if chosen and (phrases.DENIES.search(_clause_before(plain, at)) or phrases.HEDGES.search(before)):
         return False
+    if phrases.UNDECIDED.search(plain) or (chosen and _others(plain, chosen)):
+        return False
     if phrases.CONDITIONS.search(before) or _IF_AFTER.search(plain):
         return False
     if phrases.REPORTS.search(phrases.OWN_REPORT.sub("", before)):
@@ -145,6 +147,21 @@ def wholehearted(low: str, chosen: re.Match[str] | None, accepted: re.Match[str]
     return not (accepted and _BUT.search(plain) and chosen is None)
 
 
+def _others(low: str, chosen: re.Match[str]) -> bool:
+    """Whether somebody else decides, or something has to come first: `他们就按B做了`, `等老板回来就定了`."""
+    clause = _clause_before(low, chosen.start())
+    if _AWAITED.search(clause):
+        return True
+    found = list(phrases.OTHERS.finditer(clause))
+    between = clause[found[-1].end() :] if found else ""
+    return bool(found) and clause[: found[0].start()].strip() in _AND and _NEARLY.fullmatch(between) is not None
+
+
+_AWAITED = re.compile(r"(?<!等)等(?![等级于候])[^，。]{2,14}$")
+_AND = ("", "and", "but", "so", "因为", "听说", "但", "不过", "而", "其实")
+_NEARLY = re.compile(
+    r"\s*(?:have|has|had|already|finally|just|'ve|'s|最后|最终|已经?|都|也|后来|昨天|今天|早就|刚|[\s])*"
+)
 _IF_AFTER = re.compile(
     r"\b(?:if|unless|provided|assuming|as\slong\sas|subject\sto|depending)\b|如果|要是|的话|前提是|只要|除非"
 )

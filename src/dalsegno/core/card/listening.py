@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
-from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort, Told
+from dalsegno.core.card.findings import ANSWER, CONFIRMS, QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.judged import (
     AT_ONCE,
     DEADLINE,
@@ -36,7 +36,7 @@ from dalsegno.core.card.judged import (
     wholehearted,
     willing,
 )
-from dalsegno.core.card.options import label_in, listed
+from dalsegno.core.card.options import answer_in, label_in, listed
 from dalsegno.core.card.own_words import own_words
 from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
 from dalsegno.core.card.slots import slots
@@ -60,6 +60,8 @@ _SPOKEN_BYTES = 240
 """What a sentence may take in a card: some forty words of English, eighty characters of Chinese. A card is written anew
 as it grows; the whole wording is where its coordinate points."""
 _GOAL_TOKENS = 80
+_TELLS = 4
+"""Letters; fewer besides the words that decide say nothing."""
 _MOST = 4
 _MOST_FACTS = 12
 _HUMAN = frozenset({"user", "assistant"})
@@ -78,7 +80,7 @@ _STIRS = (phrases.CHOOSES, phrases.ACCEPTS, phrases.WITHDRAWS)
 def stirs(text: str) -> bool:
     """Whether a text may decide or withdraw something: a quick look, so that the card is brought up to date at once."""
     low = lowered(folded(text[:_TAIL]))
-    return any(pattern.search(low) for pattern in _STIRS)
+    return any(pattern.search(low) for pattern in _STIRS) or bool(answer_in(low))
 
 
 def listen(told: Told, deciders: Collection[str] = DECIDERS, *, opening: bool = False) -> tuple[Finding, ...]:
@@ -252,7 +254,9 @@ class _Hearing:
                 continue
             if (found := self._decision(one)) is not None:
                 decided.append(found)
-        full = [one for one in decided if not one.bare]
+        if len({one.option for one in decided if one.kind == ANSWER}) > 1 or listed(self._own):
+            decided = [one for one in decided if one.kind != ANSWER]  # a list of his own, or no choice
+        full = [one for one in decided if not one.bare or one.kind == ANSWER]
         yield from (full or decided[-1:])[:_MOST]
 
     def _withdrawal(self, one: _Sentence) -> Finding | None:
@@ -277,15 +281,29 @@ class _Hearing:
         chosen = one.chosen
         accepted = phrases.ACCEPTS.match(low)
         approved = one.has(Kind.APPROVAL)
-        if asked(low) or not (chosen or accepted or approved):
+        answer = answer_in(low)
+        if asked(low) or not (chosen or accepted or approved or answer):
             return None
         if one.goes_on or informs(low) or not wholehearted(low, chosen, accepted):
             return None
+        if answer and not (chosen and label_in(low)):
+            says_more = chosen is not None and len(rest_of(low, chosen)) >= _TELLS
+            return _finding(
+                self._told,
+                Sort.DECISION,
+                one.shown,
+                option=answer,
+                bare=not says_more,
+                refers=True,
+                instead=bool(phrases.INSTEAD.search(low)),
+                matter="option",
+                kind=ANSWER,
+            )
         option = label_in(low)
         refers = bool(accepted or approved or phrases.REFERS.search(low) or option)
         rest = rest_of(low, chosen)
         subject = one.subject
-        bare = len(rest) < 4 and not option and subject is None  # noqa: PLR2004 - letters; less says nothing
+        bare = len(rest) < _TELLS and not option and subject is None
         if not (chosen or approved) and not bare and not willing(low):
             bare = True  # an agreement with a remark: it decides where something was asked
         return _finding(

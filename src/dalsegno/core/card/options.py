@@ -4,7 +4,8 @@ Rules of this module:
 
 * A label is a lower-case letter or a number in digits: `Option B`, `方案B`, `方案二`, `第二个` are `b` or `2`.
 * A letter and its number are one label where a list gives letters (`the second one` of A, B, C is `b`).
-* A letter alone names an option only right after a word of choice (`go with B`, `选B`), so that no article is one.
+* A letter alone names an option only right after a word of choice (`go with B`, `选B`), so that no article is one, or
+  where it is the whole answer (`B, please.` `第二个吧。`), which is for a list that was just shown.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 
 from dalsegno.core.card.clipping import clip
 
-__all__ = ["label_in", "listed", "option_called"]
+__all__ = ["answer_in", "label_in", "listed", "option_called"]
 
 _NUMBERS = dict(zip("一二三四五六七八九甲乙丙丁两", "1234567891234" + "2", strict=True)) | {
     word: str(number)
@@ -41,6 +42,26 @@ _CHINESE = re.compile(
     r"|就|执行|做|走|推进|办)"
     r"|(?:选择?|就?用|采用|走|定|按)\s?(?P<d>[a-h])(?![a-z0-9])"
 )
+_ANSWER_ENGLISH = re.compile(
+    r"[\s\"'(*\[]*(?:(?:ok(?:ay)?|yes|yeah|yep|sure|right|well|then|alright|fine|great|good|perfect|so|definitely"
+    r"|my\s(?:choice|vote|pick|answer)(?:\sis)?|i'd\s(?:say|prefer|like|take|choose|pick)"
+    r"|(?:i|we)(?:'ll|\swill)?\s(?:prefer|want|choose|pick|take|have)|let's\s(?:do|have|try|take|use)"
+    r"|(?:we're\s|i'm\s)?going\s(?:with|for)|go\s(?:with|for)|it's|make\sit)[\s,.:;!*]+){0,3}"
+    rf"(?:(?:the\s)?(?:{_NOUN}\s(?:number\s|no\.?\s?|#\s?)?|number\s|no\.\s?|#\s?)"
+    r"(?P<a>[a-h]|[1-9]|one|two|three|four|five)|(?P<b>[b-h]|[1-9]|a(?!\s[^\W\d]))|(?:the\s)?(?P<c>first|second|third|fourth|fifth)"
+    rf"(?:(?<=the\s.....)|(?<=the\s......)|(?=\s(?:one|{_NOUN})\b|[\s.!]*\Z)))"
+    rf"(?![\w+&/#%'-])(?:\s(?:one|{_NOUN})\b)?[)\]\"'*]*"
+    r"(?:[\s,]+(?:please|then|it\sis|(?:is|sounds|looks)\s(?:fine|good|ok(?:ay)?|great|best|perfect)"
+    r"|works(?:\sfor\s(?:me|us))?|for\s(?:me|us)|thanks|thank\syou|definitely))*"
+    r"(?:[\s.!~)\]\"'*]*\Z|[,;.!]\s?(?:and|please|thanks|thank|by|then|let's|go|book|send|with|i'll|we'll)\b)"
+)
+_ANSWER_CHINESE = re.compile(
+    r"[\s“\"(（*【]*(?:(?:好的?|行|可以|嗯+|那么?|那就|就|还是|我们?|咱们?|选择?|要|用|定|走|按|采用|我的选择是?|最后|决定|选定)"
+    r"[\s，,、。:：]*){0,5}(?:(?:方案|选项|计划|版本|第)\s?(?P<a>[a-h]|[1-9一二三四五六七八九甲乙丙丁])|(?P<b>[a-h]|[1-9](?=号?[\W]*\Z|号?吧)))"
+    r"(?![\w+&/#%'-]*[a-z0-9])\s?(?:个|种|套|条|项|版|号|款|方案|选项|计划|版本)*[\s）)”\"*】]*"
+    r"(?:吧|好了?|行|可以|就行|就好|挺好|不错|来|了|谢谢|谢了|啊|呀|哈|没问题|即可|[\s，,。.！!；;~～])*"
+    r"(?:\Z|(?<=[\s，,。.！!；;])(?:谢|请|麻烦|按|就|再|并|然后|周|尽快|辛苦|帮|另外|同时|预算|下周|明|今|本周|这周|加))"
+)
 _ITEM = re.compile(
     r"(?:^|\n|(?<=[；;。]))[ \t>*_#-]{0,6}(?:"
     r"(?:option|plan|choice|proposal|alternative|approach|方案|选项|计划)\s?(?P<a>[A-Ha-h]|[1-9]"
@@ -65,6 +86,12 @@ def label_in(low: str) -> str:
         for match in pattern.finditer(low)
     }
     return found.pop() if len(found) == 1 else ""
+
+
+def answer_in(low: str) -> str:
+    """The option that a lower-case sentence names by saying hardly anything else, or nothing."""
+    found = _ANSWER_ENGLISH.match(low) or _ANSWER_CHINESE.match(low)
+    return _label(next(group for group in found.groups() if group)) if found else ""
 
 
 def _label(word: str) -> str:

@@ -4,9 +4,9 @@ Rules of this module:
 
 * Every character keeps its place: what is not the author's own becomes blanks of the same length, so offsets into the
   text stay right.
-* Not the author's own: lines of an earlier mail (`>`), blocks of code, tagged blocks (`<document>…</document>`),
-  wording between quotation marks, and everything after a line that announces a text (`here is the e-mail:`,
-  `原文如下：`, `---- Forwarded message`).
+* Not the author's own: lines of an earlier mail (`>`), lines of a log or a chat with date and time, blocks of code,
+  tagged blocks (`<document>…</document>`), wording between quotation marks, and everything after a line that announces a
+  text (`here is the e-mail:`, `原文如下：`, `---- Forwarded message`) or after the head of a mail.
 * A name between quotation marks (up to two words, twelve characters) stays: it is how people name a plan.
 """
 
@@ -23,6 +23,11 @@ _TAGGED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _CITED = re.compile(r"^[ \t]*[>|｜][^\n]*", re.MULTILINE)
+_LOGGED = re.compile(
+    r"^[ \t]*\[?\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?[T ,]{1,2}\d{1,2}:\d\d[^\n]*"
+    r"|^[ \t]*\[\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp][Mm])?\][^\n]*",
+    re.MULTILINE,
+)
 _PASTED = re.compile(
     r"(?:^|(?<=[\n.!。！]))[^\n]{0,80}?(?:"
     r"\b(?:here(?:'s|\sis|\sare)|below\s(?:is|are)|see|read|attached\s(?:is|are)|pasting|forwarding)\b[^\n.:]{0,60}"
@@ -35,8 +40,8 @@ _PASTED = re.compile(
     r"|(?:转发|【转发】|fwd?)\s?[：:]"
     r"|-{2,}\s?(?:forwarded|original)\smessage[^\n]*"
     r"|\bon\s[^\n]{4,80}\swrote:"
-    r"|^from:\s[^\n]{2,80}\n(?:sent|to|date|subject):"
-    r"|^发件人[：:][^\n]{0,80}\n"
+    r"|^(?:from|to|cc|date|sent|subject):\s[^\n]{1,120}\n(?:from|to|cc|date|sent|subject):"
+    r"|^(?:发件人|收件人|抄送|主题|日期|发送时间|发送日期)[：:][^\n]{0,80}\n"
     r").*\Z",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
@@ -52,7 +57,7 @@ def own_words(text: str) -> str:
     """The text with blanks for what is not its author's own; the same length."""
     text = _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text
     text = _TAGGED.sub(_blank, text) if "<" in text else text
-    text = _CITED.sub(_blank, text)
+    text = _LOGGED.sub(_blank, _CITED.sub(_blank, text))
     text = _PASTED.sub(_after_announcing, text)
     return _QUOTED.sub(_unless_name, text)
 

@@ -18,6 +18,7 @@ __all__ = [
     "ASKED",
     "ASKS",
     "CHOOSES",
+    "CHOOSE_ONE",
     "CONDITIONS",
     "DEMANDS",
     "DENIES",
@@ -28,11 +29,13 @@ __all__ = [
     "INQUIRES",
     "INSTEAD",
     "NOT_DEMANDS",
+    "OTHERS",
     "OWN_REPORT",
     "REFERS",
     "REPORTS",
     "SETTLED",
     "SUGGESTS",
+    "UNDECIDED",
     "WHICH",
     "WILLING",
     "WITHDRAWS",
@@ -163,9 +166,9 @@ HEDGES = Phrase(
     r"|i'm\s(?:not\ssure|thinking|leaning|considering|inclined)|i\sam\s(?:not\ssure|thinking|leaning|considering"
     r"|inclined)|"
     r"leaning|tempted|considering|wondering|not\ssure|unsure|in\stheory|ideally|hypothetically|for\sexample|e\.g"
-    r"|let\sme\sthink|what\sif|or\sshould|thinking\s(?:about|of))\b"
+    r"|let\sme\sthink|what\sif|or\sshould|thinking\s(?:about|of)|almost|nearly)\b"
     r"|也许|或许|可能|大概|似乎|好像|估计|应该是|倾向|不确定|没想好|考虑|想想|再看|看看|感觉|觉得|比如|例如|假设"
-    r"|理论上|暂定|初步|是不是|要不|不如|或者"
+    r"|理论上|暂定|初步|是不是|要不|不如|或者|本来|原本|差点|险些"
 )
 WILLING = Phrase(
     r"\b(?:i'd|i\swould|we'd|we\swould)\s(?:like|love|prefer)\b|\bif\syou\s(?:can|could|please|don't\smind)\b"
@@ -182,6 +185,11 @@ REPORTS = Phrase(
     r"|别人|官网)[^，。！？；\n]{0,8}?(?:说|写|提到|要求|认为|觉得|想|建议|希望|表示|问)"
     r"|(?:据|听)[^，。]{0,6}(?:说|称)|上面写|里面写|写着|提到"
 )
+OTHERS = Phrase(
+    r"(?:他|她|它)们?|(?:对方|(?:竞争)?对手|客户|别人|人家|老板|领导|上司|经理|同事|供应商|甲方|乙方|财务|隔壁|友商|别的公司)们?"
+    r"|\b(?:he|she|they|(?:the|our|my|their)\s(?:competitors?|vendor|supplier|client|customer|boss|manager|rivals?))\b"
+)
+"""Somebody else, who may have decided what he likes."""
 OWN_REPORT = Phrase(
     r"\b(?:i|we|you)\s(?:says?|said|thinks?|thought|wants?|wanted|suggests?|suggested|proposes?|proposed|told"
     r"|mentions?|mentioned|asked)\b"
@@ -213,6 +221,8 @@ SETTLED = Phrase(
     r"\b(?:as|like|what|whatever|per)\s(?:was\s|(?:has|had)\sbeen\s|(?:we|i|you\sand\si)(?:'d|'ve|\shad|\shave)?\s)?"
     r"(?:(?:already|previously|originally|earlier|last\stime|both|all)\s){0,2}(?:agreed|decided|settled|chosen|arranged"
     r"|planned)\b"
+    r"|\bwhere\s(?:we|i)\s(?:had\s)?(?:left\soff|stopped|were|paused)\b"
+    r"|\bwhat\s(?:we|we've|we\shave)\s(?:just\s)?(?:said|talked\sabout|discussed)\b"
     r"|\b(?:previously|already|earlier|formerly)\s(?:agreed|decided|settled|chosen)\b"
     r"|\b(?:our|the|my)\s(?:earlier|previous|last|existing|original)\s(?:decision|agreement|choice)\b"
     r"|\bthe\s(?:agreed|chosen|settled)\s(?:plan|option|approach|one)\b"
@@ -221,6 +231,15 @@ SETTLED = Phrase(
     r"|(?:说|讲|谈|约|商量|定)好(?:了)?的|(?:商|约|既|拟|议)定的?(?=方案|计划|安排|办法)|(?:上次|之前|此前|先前|当时)的?(?:决定|约定|结论|共识)"
 )
 """Words that point to what was decided before; they decide nothing anew."""
+
+UNDECIDED = Phrase(
+    r"\b(?:decided|chosen|chose|settled|picked|selected|agreed)\s(?:on\s)?(?:nothing|neither|none|poorly|badly|wrong(?:ly)?"
+    r"|to\s(?:disagree|wait|think|sleep|decide|discuss|talk|see)|(?:that\s)?(?:i|we)\s(?:need|want|have\sto\s(?:think|talk|wait)))\b"
+    r"|\bdecision\s?(?::|is)\s?(?:still\s|yet\s)?(?:pending|open|tbd|none|unclear|unknown|outstanding|postponed|deferred"
+    r"|delayed|due|up\sto|yours|hers|his|theirs|made\sby|n/a)\b"
+    r"|(?:决定|定|结论)(?:先)?(?:是)?[:：\s]*(?:待定|未定|没定|暂无|无(?!$|[^\W\d])|再议|另议|以后再)"
+)
+"""Words of deciding, for what decides nothing: `we agreed to disagree`, `Decision: pending`."""
 
 # --- suggesting and asking --------------------------------------------------------------------------
 
@@ -253,6 +272,11 @@ INQUIRES = Phrase(
     r"|请提供|提供一下|请告诉|请问您的|请输入"
 )
 """Questions for something to know, which no assent answers."""
+CHOOSE_ONE = Phrase(
+    r"\bwhich\s(?:one|of|options?|plans?|proposals?|approach|version|would|do)\b|\b(?:choose|pick|prefer|your\schoice)\b"
+    r"|哪(?:个|种|套|项|款|版)|哪一(?!天|年|月|周|日)|选"
+)
+"""A question for one of several things."""
 WHICH = Phrase(r"\b(?:which|what|who|when|where|how)\b|哪|什么|多少|怎么|如何|几")
 
 # --- withdrawing ------------------------------------------------------------------------------------

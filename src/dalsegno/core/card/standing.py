@@ -6,6 +6,8 @@ Rules of this module:
 * An agreement that says nothing else decides what was asked or offered last before it, by someone else; where nothing
   was, it decides nothing. An option that is named is looked up in the last list that has it. Where it cannot be found,
   the words stand as they are.
+* A bare answer (`B.` `第二个吧。`) decides where the last list that somebody else showed is near and has that option; a
+  number or an ordinal only where that list came with the question which one. Else it decides nothing.
 * A later decision on the same matter replaces the earlier: the same list of options, the same value, or a sentence
   that says so itself (`instead`, `改成`) about the same things. Whether two matters are one is never guessed: else both
   stand.
@@ -23,13 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Entry, Evidence, Modality
-from dalsegno.core.card.findings import CONFIRMS, QUERY, QUESTION, Finding, Sort
+from dalsegno.core.card.findings import ANSWER, CONFIRMS, QUERY, QUESTION, Finding, Sort
 from dalsegno.core.card.options import option_called
 from dalsegno.core.card.terms import alike, skeleton, terms
 
-__all__ = ["Standing", "may_answer", "standing"]
+__all__ = ["Standing", "answered_list", "may_answer", "standing"]
 
 _NEAR = 6
 """How many numbers back an agreement or a recall without a name may reach."""
@@ -98,6 +101,14 @@ def may_answer(one: Finding, offer: Finding) -> bool:
     if not 0 < one.place - offer.place <= _NEAR or offer.author == one.author:
         return False
     return not (offer.sort is Sort.OFFER and offer.bare) and not (offer.kind == QUERY and one.kind == CONFIRMS)
+
+
+def answered_list(one: Finding, lists: Iterable[Finding]) -> Finding | None:
+    """The list of options that a bare answer chooses from, of those that were shown, the newest first."""
+    shown = next((old for old in lists if old.place < one.place and old.author != one.author), None)
+    if shown is None or one.place - shown.place > _NEAR or option_called(one.option, shown.options) is None:
+        return None
+    return shown if not one.option.isdigit() or phrases.CHOOSE_ONE.search(shown.text.lower()) else None
 
 
 @dataclass(slots=True)
@@ -208,6 +219,10 @@ class _Table:
             return None, ""
         earlier = [item.finding for item in self.proposals if item.finding.place < one.place]
         heard = [offer for offer in earlier if not offer.by]
+        if one.kind == ANSWER:
+            shown = answered_list(one, reversed(self.lists))
+            called = option_called(one.option, shown.options) if shown else None
+            return (shown, f"{called[0].upper()}: {called[1]}") if called else (None, "")
         if one.option:
             known = {id(offer) for offer in heard}
             listed = [old for old in self.lists if id(old) not in known and old.place < one.place]  # chosen from before
