@@ -5,8 +5,8 @@ Rules of this module:
 * Every character keeps its place: what is not the author's own becomes blanks of the same length, so offsets into the
   text stay right.
 * Not the author's own: lines of an earlier mail (`>`), lines of a log or a chat with date and time, blocks of code,
-  tagged blocks (`<document>…</document>`), wording between quotation marks, and everything after a line that announces a
-  text (`here is the e-mail:`, `原文如下：`, `---- Forwarded message`) or after the head of a mail.
+  tagged blocks (`<document>…</document>`), wording between quotation marks, and everything after a line that announces
+  a text (`here is the e-mail:`, `原文如下：`, `---- Forwarded message`) or after the head of a mail.
 * A name between quotation marks (up to two words, twelve characters) stays: it is how people name a plan.
 """
 
