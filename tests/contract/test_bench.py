@@ -58,7 +58,7 @@ def test_a_stock_saver_breaks_the_bound_and_the_exit_code_says_so(capsys: pytest
         ),
         pytest.param(
             turns,
-            "--turns 2,4 --repeat 2 --savers dalsegno-sqlite --peers InMemorySaver",
+            "--turns 2,4 --repeat 1 --savers dalsegno-sqlite --peers InMemorySaver",
             "cpu ms",
             {OURS[0], PEERS[0]},
             marks=pytest.mark.slow,  # a process for each saver and length

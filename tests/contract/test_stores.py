@@ -254,9 +254,11 @@ def test_whole_batches_count_once():
         prepare(ds)
         store.arm()
         OPERATIONS["append"].act(ds)
-        (batch,) = [point for point in store.trail if "+" in point.step]
-        assert batch.step.split("+")[0] == "item_add"
-        assert batch.moment is Moment.AFTER_STEP
+        event, card = [point for point in store.trail if "+" in point.step]
+        assert event.step.split("+")[0] == "item_add"
+        assert event.step.split("+")[-1] == "part_begin"  # the card's own part of the transaction
+        assert card.step.split("+")[-1] == "part_end"
+        assert {event.moment, card.moment} == {Moment.AFTER_STEP}
 
 
 def test_a_fault_happens_once_and_reads_count_when_asked():

@@ -76,9 +76,7 @@ def test_every_point_of_a_run(looks, nursery, scene, tmp_path):
     said, places, _ = Run(nursery, scene, world, "calm", looks=looks, face="sync").go().report
     assert (said[0], effects(world, "calm")) == ("done", 1)
     telling = [n for n, place in enumerate(places, 1) if place not in READS or places[n - 2] not in READS]
-    telling = telling[
-        looks::2
-    ]  # what is done up to a kill is the same whoever looks afterwards; two halves, each point once
+    telling = telling[looks::2]  # what comes before a kill is the same whoever looks afterwards: each point once
     found = {}
     for number in telling:
         run = Run(nursery, scene, world, f"at {number}", looks=looks, face="sync")

@@ -144,7 +144,7 @@ def test_the_tag_is_described(tag: str):
     assert f'"{tag}"' in FORMAT or f"`{tag}`" in FORMAT, f"FORMAT.md does not describe {tag}"
 
 
-@pytest.mark.parametrize("end", ["dalsegno demo", "python -m pytest -n 2"])
+@pytest.mark.parametrize("end", ["dalsegno demo", "python -m pytest -n 3"])
 def test_the_set_up_is_one_line_to_copy(end: str):
     lines = [line.strip() for line in README.splitlines() if f".venv/bin/{end}" in line]
     assert len(lines) == 1, f"README.md needs one line that ends in {end}, and has {len(lines)}"

@@ -51,7 +51,7 @@ def reworded(parts, draw: random.Random) -> str:
         if not parts[4] and draw.random() < 0.5:
             text = f"In {year}, {text[0].lower()}{text[1:].replace(f' in {year}', '')}"
         text = draw.choice(["", "Please, ", "could you tell me, "]) + text if draw.random() < 0.3 else text
-        text = text.replace("What was", draw.choice(["What was", "what is", "WHAT WAS"]))
+        text = text.replace("What was", draw.choice(["What was", "what is", "WHAT was"]))
         return draw.choice([text, text.rstrip("?"), f"  {text}  ", text.replace("the ", "")])
     text = text.replace("是多少", draw.choice(["是多少", "为多少", "多少"]))
     han = "".join("〇一二三四五六七八九"[int(digit)] for digit in str(parts[3]))
