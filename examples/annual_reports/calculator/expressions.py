@@ -152,6 +152,8 @@ class _Parser:
             raise CalculationError(f"a power of {power}: {_MAX_POWER} is the most")
         if base < 0 and power != power.to_integral_value():
             raise CalculationError("a root of a negative number")
+        if base == 0 and power < 0:
+            raise CalculationError("division by zero")
         return base**power
 
     def _scaled(self) -> Decimal:

@@ -22,7 +22,7 @@ from uuid import uuid4
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.answers.calibration import Findings
-from dalsegno.core.answers.forms import Form, form_of, key_of
+from dalsegno.core.answers.forms import Form, form_of, key_of, names_somebody
 from dalsegno.core.answers.guards import difference, sources_differ
 from dalsegno.core.answers.scoring import HIT, LEXICAL, REFERENCE, WORDS, Lines, likeness
 from dalsegno.core.answers.values import Answer, Calibration, Lookup, Removed, Stats, Stored, Use
@@ -212,7 +212,7 @@ def _judged(tenant: int, asked: Asked, form: Form, row: AnswerRow, score: float 
     if score is None:
         score = yield from _score(tenant, asked, form, row, kept)
     sources = (yield from sources_of(tenant, [row.answer])).get(row.answer, {}) if body["sourced"] else None
-    differs = sources_differ(sources, asked.sources, named=bool(form.entities))
+    differs = sources_differ(sources, asked.sources, named=names_somebody(asked.question))
     parted = difference(form, kept)
     if stale:
         return _miss(

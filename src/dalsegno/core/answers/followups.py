@@ -3,11 +3,13 @@
 Rules of this module:
 
 * A question leans when a pronoun in it has nothing in it to stand for, when it begins with "and" or "what about", or
-  when it says "the same", "上述", "…呢?". The same words then mean another thing in another conversation, so they are
-  no key.
+  when it says "the same", "上述", "…呢?", when it compares or converts what it does not name ("which is higher?", "in
+  US dollars?"), or when nothing is left of it but a period ("第三季度是多少?"). The same words then mean another thing
+  in another conversation, so they are no key.
 * What the conversation carries may complete it: one name takes the place of the pronoun, one period is said where the
   question has none. `and in 2023?` takes the place of the one period of the earlier question, `what about BHP?` that of
-  its one name. Where there are two to choose from, nothing is chosen.
+  its one name. Where there are two to choose from, nothing is chosen, nor where a quarter without its year would take
+  the place of a year: it would be any year's.
 * What still leans after that stays incomplete, and is neither looked up nor kept.
 * Pure: no clock, no I/O. Rules know wordings: they are a sieve, and in doubt they say that a question leans.
 """
@@ -19,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dalsegno.core.answers import words
-from dalsegno.core.answers.forms import entities_in
+from dalsegno.core.answers.forms import entities_in, form_of
 from dalsegno.core.answers.periods import periods_in
 from dalsegno.core.facts import Kind, facts_in
 from dalsegno.core.search import fold
@@ -123,9 +125,11 @@ def _spans(text: str) -> list[tuple[int, int, str]]:
 def leaning(question: str) -> str | None:
     """The words by which a question leans on what was said before; None when it stands alone."""
     folded = fold(question)
-    found = words.CONTEXTUAL.search(folded)
+    found = words.CONTEXTUAL.search(folded) or words.UNNAMED.search(_TAIL.sub("", folded))
     if found is not None:
         return found[0].strip()
+    if all(token.startswith("#") or token in words.EMPTY for token in form_of(question).tokens):
+        return folded.strip() or None
     plain = words.EXPLETIVE.sub(lambda one: "·" * len(one[0]), folded)
     for pronoun in words.PRONOUNS.finditer(plain):
         if not _stands_for(plain, pronoun, question):
@@ -158,7 +162,7 @@ def _elliptic(question: str, carried: Carried) -> str | None:
     if not carried.question or leaning(carried.question) is not None:
         return None
     spans, there = _spans(rest), _spans(carried.question)
-    if len(spans) == len(there) == 1 and spans[0][2] == rest:
+    if len(spans) == len(there) == 1 and spans[0][2] == rest and (_dated(rest) or not _dated(there[0][2])):
         start, end, _ = there[0]
         return carried.question[:start] + rest + carried.question[end:]
     names, before = entities_in(rest), entities_in(carried.question)
@@ -167,9 +171,16 @@ def _elliptic(question: str, carried: Carried) -> str | None:
     return None
 
 
+def _dated(period: str) -> bool:
+    """Whether a period says its year; a quarter alone does not."""
+    return re.search(r"\d\d|[〇零○一二三四五六七八九]{4}", period) is not None
+
+
 def _named(question: str, carried: Carried) -> str | None:
     """A pronoun's question, with the name that is carried, and the period."""
     if len(carried.names) != 1 or entities_in(_OPENING.sub("", question)):
+        return None
+    if len(carried.periods) > 1 and not _spans(question):
         return None
     name = carried.names[0]
     han = _HAN.search(question) is not None

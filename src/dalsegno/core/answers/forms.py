@@ -9,6 +9,8 @@ Rules of this module:
   spelling of numbers and dates (`1,200`, `一千二百`; `FY24`, `FY2024`, `fiscal 2024`, `2024年度`; `Q3 2024`,
   `2024年第三季度`), a few names of one thing (`words.SYNONYMS`), and where the one period of a question stands, at its
   head or at its end. Is and was are one word where the question says when.
+* Not every `a` is an article: `hepatitis A`, `A-share`, `Ping An`. One that may be a letter or a name stays. Of a
+  forecast, a target or a payment, `for 2024` is not `in 2024`, and what it was is not what it is.
 * Kept on purpose: the calendar year beside the fiscal one, singular and plural, capitals that make another word of one
   (`US`, `IT`), signs (`C++`, `>`, `-`, `、`), `的` between two nouns (`中国的银行` is not `中国银行`), `元` beside
   `万元`.
@@ -29,7 +31,7 @@ from dalsegno.core.answers.periods import periods_in
 from dalsegno.core.facts import Fact, Kind, facts_in
 from dalsegno.core.search import fold
 
-__all__ = ["MAX_CHARACTERS", "RULES", "Form", "entities_in", "form_of", "key_of"]
+__all__ = ["MAX_CHARACTERS", "RULES", "Form", "entities_in", "form_of", "key_of", "names_somebody"]
 
 RULES = 1
 """Number of these rules. Another number, another key: what was kept under older rules is not found by its form."""
@@ -39,10 +41,12 @@ MAX_CHARACTERS = 2000
 
 _PERIOD, _FIGURE, _LAST = 0xE000, 0xE800, 0xF8FF
 _PERIODS = "\ue000-\ue7ff"
+_FACTORIAL = re.compile("([\ue800-\uf8ff])!")
 _SIGNS = re.compile("[\ue000-\uf8ff]")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff〇"
 _TOKEN = re.compile(r"[a-z0-9_\u00c0-\u1fff]+(?:[+#]+|'(?!s\b)[a-z]+)?|[^\s]")
 _SPACE_HAN = re.compile(rf"(?<=[{_HAN}\ue000-\uf8ff])\s+(?=[{_HAN}\ue000-\uf8ff])|\s+(?=[,、。:;?!)])|(?<=[(])\s+")
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _QUOTES = re.compile("[\"“”‘’«»《》〈〉「」『』`*]|(?<![a-z0-9])'|'(?![a-z])")
 _STOPS = str.maketrans(
     {"，": ",", "。": ".", "；": ";", "：": ":", "？": "?", "！": "!", "（": "(", "）": ")", "’": "'"}
@@ -55,6 +59,8 @@ _CURRENCY = re.compile(r"(?i:dollar|euro|pound|yen|yuan|rupee|won|[a-z]{3}$)|[�
 _NOTHING = re.compile(r"(?:[A-Z]{3} )?-?0(?![\d.])")
 _YEAR = re.compile(r"(?:19|20)\d\d$")
 _FILLER = re.compile("[多余餘几]|[+-]$")
+_MILLIONS = re.compile(r"\d ?[MBKT]$")
+_RAISED = re.compile("(?<![mM])[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
 _AMBIGUOUS = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}$")
 _TENSES = {
     "is": "is",
@@ -77,7 +83,7 @@ _NAME_HAN = re.compile(
     rf"{_IN_NAME}{{2,24}}?(?:股份有限公司|有限责任公司|有限公司|集团公司)|{_IN_NAME}{{2,12}}?(?:{_SUFFIX})(?!{_SUFFIX})"
 )
 _GENERIC = re.compile(
-    "(?:上市|哪家|哪些|什么|多少|几家|多家|这家|那家|一家|所有|其他|子|母|该|本)(?:家|个)?(?:公司|集团|银行|基金|证券)$|^(?:公司|基金|银行|证券|集团|股份)"
+    "(?:上市|全资|控股|参股|联营|合营|关联|附属|下属|境外|海外|合并|各|哪家|哪些|什么|多少|几家|多家|这家|那家|一家|所有|其他|子|母|该|本)(?:家|个)?(?:公司|集团|银行|基金|证券)$|^(?:公司|基金|银行|证券|集团|股份)"
 )
 _CODE = re.compile(r"(?<![\d.])\d{6}(?:\.(?:SH|SZ|BJ|HK))?(?![\d.])", re.IGNORECASE)
 _QUOTED = re.compile(r"[《“\"「]([^《》“”\"「」]{1,60})[》”\"」]")
@@ -121,7 +127,8 @@ def key_of(form: Form) -> bytes:
 @lru_cache(maxsize=4096)
 def form_of(question: str) -> Form:
     """A question's form; see the module's rules."""
-    plain = unicodedata.normalize("NFKC", _SIGNS.sub(lambda sign: f" u+{ord(sign[0]):x} ", question)).translate(_STOPS)
+    raised = _RAISED.sub(lambda power: f" ^ {power[0]} ", question)  # 10² is not 102
+    plain = unicodedata.normalize("NFKC", _SIGNS.sub(lambda sign: f" u+{ord(sign[0]):x} ", raised)).translate(_STOPS)
     signs: dict[str, str] = {}
     worded = _worded(_marked(_capitals(plain), signs))
     tokens = tuple(_tokens(worded, signs))
@@ -181,6 +188,8 @@ def _value(fact: Fact) -> str | None:
         return f"{fact.value}~{text[0]}"  # a sign and a word, which need not agree
     if fact.kind is Kind.QUANTITY and re.match(r"\d+\.\d*0\b", text):
         return f"{fact.value}~{text}"
+    if fact.kind is Kind.QUANTITY and _MILLIONS.search(text):
+        return f"{fact.value}~{text[-1]}"  # 5M need not be 5m
     return fact.value
 
 
@@ -193,16 +202,24 @@ def _capitals(text: str) -> str:
     text = re.sub(r"\bU\. ?K\.", "UK", text)
     if not any(character.islower() for character in text):
         return text
+    text = words.LETTERS.sub(lambda word: f"caps_{word[0]}", text)
     return re.sub(
         r"(?<![A-Za-z0-9_.])[A-Z]{2,4}(?![A-Za-z0-9_])",
-        lambda word: f"caps_{word[0]}" if word[0].lower() in words.CAPITALS else word[0],
+        lambda word: f"caps_{word[0]}" if word[0].lower() in words.CAPITALS and not _shouted(word) else word[0],
         text,
     )
 
 
+def _shouted(word: re.Match[str]) -> bool:
+    """Whether a word is in capitals because its question begins so: `WHAT WAS the revenue`."""
+    before = word.string[: word.start()].rsplit(None, 1)[-1:]
+    return bool(before) and before[0].isupper() and len(before[0]) > 1 and before[0].lower() in words.BEGINNINGS
+
+
 def _worded(text: str) -> str:
     """A marked text without what is harmless."""
-    text = _SPACE_HAN.sub("", fold(text))
+    text = words.NO_ARTICLES.sub(r"caps_\g<0>", _SPACE_HAN.sub("", fold(text)))
+    text = _FACTORIAL.sub(r"\1 factorial", text)
     text = _ENDS.sub("", words.ABBREVIATIONS.sub(r"\1", text))
     for _ in range(3):
         text = _ENDS.sub("", words.EDGES.sub("", text))
@@ -226,7 +243,10 @@ def _one_period(text: str) -> str:
     """Where a question has one period, that period at one place."""
     if len(re.findall(f"[{_PERIODS}]", text)) != 1:
         return text
-    text = words.MOVING.sub("in ", text)
+    attributed = words.ATTRIBUTED.search(text) is not None
+    text = (words.DURING if attributed else words.MOVING).sub("in ", text)
+    if attributed and text.startswith("for "):
+        return text
     found = words.LEADING.match(text)
     if found is None:
         return text
@@ -254,10 +274,11 @@ def _particles(text: str) -> str:
 
 
 def _tokens(text: str, signs: dict[str, str]) -> Iterator[str]:
-    timed = any(one in signs and ord(one) < _FIGURE for one in text)
-    left_out = words.FILLING if signs else words.FILLING | {"-"}
+    timed = any(one in signs and ord(one) < _FIGURE for one in text) and not words.FORWARD.search(text)
+    if not signs:
+        text = _HYPHEN.sub(" ", text)
     for found in _TOKEN.findall(re.sub("([\ue000-\uf8ff])", r" \1 ", text.replace("-", " - "))):
-        if found in left_out:
+        if found in words.FILLING:
             continue
         if found in signs:
             yield f"#{signs[found]}"
@@ -289,7 +310,7 @@ def entities_in(question: str) -> tuple[str, ...]:
     timeless = text
     for start, end in spans:
         timeless = timeless[:start] + "\n" * (end - start) + timeless[end:]
-    found: list[tuple[int, str]] = [(one.start(1), one[1]) for one in _QUOTED.finditer(text)]
+    found = [(one.start(1), one[1]) for one in _QUOTED.finditer(text) if not _is_general(one[1])]
     found += [(one.start(), one[0]) for one in _CODE.finditer(text)]
     for one in _CAPITALISED.finditer(timeless):
         parts = one[0].split()
@@ -297,9 +318,31 @@ def entities_in(question: str) -> tuple[str, ...]:
         while parts and parts[0].lower().removesuffix("'s") in words.BEGINNINGS:
             start += len(parts.pop(0)) + 1
         name = re.sub(r"(?:'s|[.,?!'])+$", "", " ".join(parts))
-        if len(name) > 1 and name.lower() not in words.CALENDAR and not re.fullmatch(r"(?:FY|Q|H)\d*|FY", name):
+        if len(name) > 1 and not _is_general(name) and not re.fullmatch(r"(?:FY|Q|H)\d*|FY", name):
             found.append((start, name))
     for one in _NAME_HAN.finditer(timeless):
         if not _GENERIC.search(one[0]):
             found.append((one.start(), one[0]))
     return tuple(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def _is_general(name: str) -> bool:
+    """Whether a name is a metric, a title, a month: what each company has, and no company."""
+    return re.fullmatch(words.METRICS, name) is not None or _all_in(name, words.CALENDAR | words.GENERAL)
+
+
+def _all_in(name: str, known: frozenset[str]) -> bool:
+    parts = re.split(r"[ &/'-]+", name.lower())
+    return all(part in known or part.removesuffix("s") in known for part in parts)
+
+
+def names_somebody(question: str) -> bool:
+    """Whether a question says whom it is about. A place, a rule or a partner (`in China`, `under GAAP`) does not."""
+    folded = fold(question)
+    for name in entities_in(question):
+        if _all_in(name, words.PLACES | words.GENERAL):
+            continue
+        places = [found.start() for found in re.finditer(re.escape(fold(name)), folded)]
+        if not places or any(not words.BESIDE.search(folded[:place]) for place in places):
+            return True
+    return False

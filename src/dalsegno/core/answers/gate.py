@@ -13,6 +13,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,6 +39,13 @@ ENDED = frozenset(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "com
 """What providers say when a model ended by itself; in any case."""
 
 _ECHO_TERMS = 6
+_SAID = re.compile(r"[^\W_]")
+_CITED = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】")
+_LABEL = re.compile(
+    r"^(?:(?:the |your |user(?:'s)? )?(?:question|query|q)(?: is| was)?|you (?:asked|want to know"
+    r"|are asking)|a|answer"
+    r"|(?:你|您|用户)(?:问|想问|想知道|的问题)(?:的?是)?|问题是?|问|答|回答)[,:： ]*"
+)
 _STATED = frozenset((Kind.DATE, Kind.AMOUNT, Kind.PERCENT, Kind.QUANTITY, Kind.NUMBER, Kind.ID, Kind.URL, Kind.EMAIL))
 _PAIRS = (("(", ")"), ("（", "）"), ("[", "]"), ("“", "”"), ("《", "》"), ("「", "」"))
 
@@ -139,7 +147,7 @@ def judge(draft: Draft) -> Refusal | None:
 
 
 def _worded(draft: Draft) -> Refusal | None:
-    if not draft.answer.strip() or not form_of(draft.question[:MAX_CHARACTERS]).tokens:
+    if not _SAID.search(_CITED.sub("", draft.answer)) or not form_of(draft.question[:MAX_CHARACTERS]).tokens:
         return Refusal(reason=Reason.BLANK)
     return Refusal(reason=Reason.TOO_LONG) if len(draft.question) > MAX_CHARACTERS else None
 
@@ -234,7 +242,8 @@ def _secret(draft: Draft) -> Refusal | None:
 
 
 def _own(draft: Draft) -> Refusal | None:
-    if form_of(draft.answer[:MAX_CHARACTERS]).tokens == form_of(draft.question).tokens:
+    bare = _LABEL.sub("", fold(draft.answer[:MAX_CHARACTERS]).lstrip("*#> "))
+    if form_of(draft.question).tokens in (form_of(draft.answer[:MAX_CHARACTERS]).tokens, form_of(bare).tokens):
         return Refusal(reason=Reason.ECHO, found=draft.answer[:60])
     folded = fold(draft.answer)
     for prompt in draft.prompts:

@@ -7,7 +7,8 @@ Rules of this module:
 * `Q3 2024`, `2024Q3`, `3Q24`, `third quarter of 2024`, `2024年第三季度` are `2024-Q3`; of a fiscal year `FY2024-Q3`;
   without a year `Q3`. Halves likewise: `H1 2024`, `1H24`, `first half of 2024`, `2024年上半年` are `2024-H1`.
 * A date in eight digits with its `日` is that date.
-* Two digits are a year only behind `FY`, or behind a quarter or half written close to them.
+* Two digits are a year only behind `FY`, or behind a quarter or half written close to them; `H100` and `H200` are
+  products.
 * Pure. Other dates are read by `core.facts`.
 """
 
@@ -32,7 +33,10 @@ _PATTERNS = tuple(
         rf"{_EDGE}q(?P<q>[1-4])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?'?(?P<y>{_FOUR}|(?<=q\d|.'|fy)\d\d){_END}",
         rf"{_EDGE}{_FISCAL}?(?P<y>(?:19|20)\d\d)[\s-]?q(?P<q>[1-4]){_END}",
         rf"{_EDGE}(?P<q>[1-4])q\s?(?P<y>(?:20)?\d\d){_END}",
-        rf"{_EDGE}h(?P<h>[12])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?(?P<y>(?:19|20)\d\d|(?<=[hH]\d)\d\d|(?<=fy)\d\d){_END}",
+        (
+            rf"{_EDGE}h(?P<h>[12])[\s,]{{0,2}}(?:of |in )?{_FISCAL}?"
+            rf"(?P<y>(?:19|20)\d\d|(?<=[hH]\d)(?!00)\d\d|(?<=fy)\d\d){_END}"
+        ),
         rf"{_EDGE}{_FISCAL}?(?P<y>(?:19|20)\d\d)[\s-]?h(?P<h>[12]){_END}",
         rf"{_EDGE}(?P<h>[12])h\s?(?P<y>(?:20)?\d\d){_END}",
         rf"{_EDGE}{_NTH_EN}[\s-](?P<part>quarter|half)(?: of| in)?(?: the)? {_FISCAL}?(?P<y>(?:19|20)\d\d){_END}",

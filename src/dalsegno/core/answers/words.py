@@ -14,7 +14,9 @@ import re
 
 __all__ = [
     "ABBREVIATIONS",
+    "ATTRIBUTED",
     "BEGINNINGS",
+    "BESIDE",
     "BINDING",
     "CALENDAR",
     "CAPITALS",
@@ -22,25 +24,33 @@ __all__ = [
     "CONTRACTIONS",
     "DATED",
     "DIRECTIONS",
+    "DURING",
     "EDGES",
+    "EMPTY",
     "EXPLETIVE",
     "FILLING",
+    "FORWARD",
     "FRAMES",
+    "GENERAL",
     "GENERIC",
     "INDIRECT",
     "LEADING",
+    "LETTERS",
     "METRICS",
     "MOVING",
     "NEGATIONS",
     "NO_ANSWER",
+    "NO_ARTICLES",
     "ORDERS",
     "PERSONAL",
+    "PLACES",
     "POSSESSIVE",
     "PRONOUNS",
     "REFERRING",
     "SYNONYMS",
     "UNFINISHED",
     "UNITS",
+    "UNNAMED",
     "WARNINGS",
 ]
 
@@ -69,6 +79,25 @@ EDGES = _any(
     r"[,。?? ]+(?:谢谢|多谢)(?:你|您|了|啦)?[.。!]*$",
 )
 """Courtesy at either end."""
+
+LETTERS = re.compile(r"(?<=[A-Za-z0-9,&)] )An?(?![A-Za-z0-9_])(?!\.)|(?<![A-Za-z0-9_])A(?=[-+/&\u3400-\u9fff])")
+"""`A` and `An` in capitals inside a sentence: a letter or a part of a name."""
+
+_LETTERED = _words(
+    "company class series vitamin hepatitis influenza type grade group plan section schedule tier level "
+    "annex appendix exhibit "
+    "part note option product model team share shares stock tranche category unit phase zone"
+)
+
+NO_ARTICLES = re.compile(
+    r"(?<![a-z0-9_'-])(?:a(?= (?:shares?|stocks?|and|or|vs|is|was|are|were|has|have|in|of|for|on|at|from"
+    r"|by|than|to|with)\b"
+    r"|[^\sa-z0-9_]|$)"
+    r"|an(?=[^\sa-z0-9_]|$| [b-df-gj-np-tv-z])"
+    r"|(?<=\bping )an\b"
+    r"|(?:" + "|".join(rf"(?<=\b{word} )" for word in sorted(_LETTERED)) + r")a\b)"
+)
+"""`a` and `an` that may be a letter or a part of a name, in small letters."""
 
 INDIRECT = re.compile(
     r"^(?:(?:can|could|would|will) you (?:please |kindly )?(?:tell me|let me know)"
@@ -112,7 +141,7 @@ MOVING = re.compile("\\b(?:for|during|in) (?=[\ue000-\ue7ff])")
 
 POSSESSIVE = re.compile(
     "^((?:what|who|where|when|how much) (?:is|are|was"
-    "|were) )([a-z0-9][a-z0-9 &.-]*)'s ([a-z][a-z -]*?)( in [\ue000-\ue7ff])?$"
+    "|were) )([a-z0-9][a-z0-9_ &.-]*)'s ([a-z][a-z -]*?)( in [\ue000-\ue7ff])?$"
 )
 """`what is a's b`, which asks for `b of a` where there is one name and one thing."""
 
@@ -122,6 +151,22 @@ BINDING = frozenset(
 """Words that bind phrases, so that a possessive before or after them may reach further than one can see."""
 
 ABBREVIATIONS = re.compile(r"\b(inc|co|corp|ltd|plc|vs|no|mr|mrs|ms|dr|st|jr|sr|etc|approx|dept)\.")
+
+DURING = re.compile("\\b(?:during|in) (?=[\ue000-\ue7ff])")
+"""Those of them that say when, and not for when."""
+
+FORWARD = re.compile(
+    r"\b(?:guid(?:ance|ed)|forecasts?|forecasted|budget(?:s|ed)?|targets?|targeted|outlook|plan(?:s|ned)?|goals?"
+    r"|estimate[sd]?|expect(?:s|ed|ations?)?|project(?:ed|ions?)|predict(?:s|ed|ions?)?|consensus|promised?)\b"
+)
+"""What is said of a later time: when it was said, and of when, are two things."""
+
+ATTRIBUTED = re.compile(
+    rf"{FORWARD.pattern}|\b(?:dividends?|pay(?:s|ment|ments|able|out)?|paid|bonus(?:es)?|declared?|due"
+    rf"|owed?|provisions?"
+    r"|provided|approved|set aside|ordered|orders|received|booked|reported|published|restated)\b"
+)
+"""What happens at one time for another."""
 
 SYNONYMS = tuple(
     (re.compile(pattern), one)
@@ -146,11 +191,11 @@ SYNONYMS = tuple(
         ("截止(?=[\ue000-\ue7ff])", "截至"),
         ("每股盈利", "每股收益"),
         ("(?<=[\ue000-\ue7ff])度报告", "年度报告"),
-        ("[是为]多少", "多少"),
+        ("是多少|(?<![加少升降涨跌高低变改调减增至到])为多少", "多少"),
         ("(?<=[\u4e00-\u9fff])是$", "是什么"),
         ("是啥", "是什么"),
         ("[啊呀哦呢]+$", ""),
-        ("吗$", ""),
+        ("^(?=.*(?:多少|什么|哪|谁|几|怎|如何|为何|是否|是不是|有没有|能否|可否))(.*)吗$", r"\1"),
     )
 )
 """Spellings and names of one thing, each by one of them."""
@@ -214,6 +259,44 @@ CALENDAR = _words(
 )
 """Words that are written large and name a time."""
 
+GENERAL = _words(
+    "ebitda ebit ebt eps roe roa roi roic roce roace capex opex fcf cfo npat pbt pat cogs sga sg a r d rnd "
+    "m yoy qoq mom "
+    "gaap non-gaap non ifrs us-gaap nav aum nim cet1 cet ltv dso wacc irr npv kpi esg gmv arr mrr arpu asp "
+    "ltm ttm ytd "
+    "cagr pe pb ps ev dcf gdp cpi ppi ipo vat ceo coo cto cio cmo chair chairman chairwoman president founder "
+    "director board executive officer chief auditor secretary treasurer management audit committee "
+    "usd eur gbp cny rmb hkd jpy aud cad chf sgd dollar euro pound yen yuan million billion "
+    "revenue sale income profit loss earning margin cost expense asset liability equity debt cash flow "
+    "dividend capital expenditure tax rate growth share price stock turnover interest operating gross net "
+    "total adjusted "
+    "underlying diluted basic statutory free working ratio return on per before after and of the to for in an "
+    "depreciation amortization amortisation goodwill inventory inventories receivable payable provision "
+    "employee headcount staff customer segment market scope emission guidance outlook backlog "
+    "risk factor business annual quarterly report statement sheet balance note item section table page part "
+    "appendix exhibit schedule chapter figure chart form company group firm issuer registrant subsidiary "
+    "parent fiscal "
+    "financial year quarter half period q fy 10-k 10-q 20-f k class series type current non-current long short term"
+)
+"""Words that may be written large and name nobody: metrics, titles, currencies, parts of a report."""
+
+PLACES = _words(
+    "us usa uk eu u.s u.k u.s.a emea apac latam america american americas europe european asia asian "
+    "africa african pacific "
+    "china chinese japan japanese india indian germany german france french britain british australia "
+    "australian canada "
+    "canadian brazil brazilian mexico mexican korea korean russia russian hong kong taiwan singapore north "
+    "south east west "
+    "northern southern eastern western latin middle greater international global domestic world"
+)
+"""Places, which are where something was, and seldom whom a question is about."""
+
+BESIDE = re.compile(
+    r"\b(?:in|at|within|outside|under|through|via|from|to|by|with|into|across|as|per|between)(?: the"
+    r"| both)? $|[在于向从对按]$"
+)
+"""What stands before a name that is not whom a question is about."""
+
 # --- leaning on what was said before -------------------------------------------------------------
 
 PRONOUNS = _any(
@@ -257,6 +340,56 @@ CONTEXTUAL = _any(
 )
 """Wordings that go on with what was said before."""
 
+_SHOWING = (
+    "show|give|list|tell|explain|summari[sz]e|translate|convert|describe|elaborate|repeat|rephrase|plot|draw|chart"
+)
+_ASKING = "what|how much|how big|how large|why|who|when|where"
+
+UNNAMED = _any(
+    r"\b(?:the two|the (?:first|second|third|last|other|latter) one|each other|the others)$",
+    r"\b(?:which|who|what) (?:(?:one|of (?:the )?(?:two|three|both|these|those)) )?(?:is|was|are|were|has"
+    r"|had|did|does|grew|fell)"
+    r"(?: the)? (?:more|less|most|least|better|best|worse|worst|cheaper|faster|slower|[a-z]+er|[a-z]+est)$",
+    r"\bof the (?:two|three|four)\b(?! [a-z]+ (?:of|in|at)\b)|\bboth\b(?!.*\band\b)|\bthe other$",
+    rf"^(?:{_ASKING})(?: (?:is|was|are|were|caused|drove|explains|made|did|about))?"
+    r" the (?:difference|increase|decrease|change|total|sum|rise|fall|growth|decline|reason|result|answer"
+    r"|figure|number|average"
+    r"|ratio|gap|drop|cause|others?)(?: (?:happen|come about|be))?$",
+    r"\b(?:the )?(?:(?:year|quarter|month|period) (?:before|after|earlier|later)|(?:one|a) (?:year|quarter|month) "
+    r"(?:before|after|earlier|later)|(?:prior|previous|preceding|next|following|subsequent) (?:fiscal |financial )?"
+    r"(?:year|quarter|month|period))\b(?! (?:to |of )?[\d#a-z]*\d)",
+    rf"^(?:please )?(?:{_SHOWING})(?: (?:me|us|in|to|into|as|more|it|again|briefly|details?|usd|eur|cny"
+    rf"|rmb|english|chinese|(?:us )?"
+    r"dollars|euros|yuan|(?:the |a )?(?:chart|table|list|figures?|numbers?|sources?|graph|answer)))*$",
+    r"^(?:in|as|to|into) (?:a |the )?(?:us |hong kong |australian )?(?:dollars?|euros?|usd|eur|gbp|cny|rmb"
+    r"|yuan|yen|pounds|english"
+    r"|chinese|table|chart|percent|percentage|short|detail|millions?|billions?|thousands?|general)$",
+    r"^(?:another|one more|more|same|again|really|sure|are you (?:sure|certain)|is (?:this|that) (?:right"
+    r"|true|so))\b.{0,24}$",
+    "两者|二者|两家(?!公司的)|双方|它俩|这两|那两|这三|前一[年月日]|[上次翌]一?年(?!度?报)(?<!\\d年)"
+    "|上一?(?:季|个月)|次[季月]|环比上期|上期|上年",
+    "^(?:哪(?:个|家|一个|一家|年)?(?:更|最|比较)?(?:高|低|大|小|多|少|好|差|快|慢|便宜|贵)(?:一些|一点)?)$",
+    "^(?:差额|差值|差距|差异|总计|合计|总共|一共|总和|增幅|降幅|增长率|涨幅|跌幅|比例|占比|平均"
+    "|均值)?(?:是|为|有)?(?:多少|多大|什么)$",
+    "^(?:为什么|为何|怎么)(?:会|不|没)?(?:这样|如此|增长|增加|下降|减少|上升|下跌|上涨|变化|变|涨|跌|是|说"
+    "|呢)*(?:这么(?:多|少|快|大))?$",
+    "^(?:请)?(?:换算|折算|转换|换|折合|翻译|翻|改)(?:成|为|到)",
+    "^(?:请)?(?:用|以|按)(?:美元|人民币|欧元|港元|英文|中文|英语|万元|亿元|百分比|表格|图表|图)(?:表示"
+    "|回答|计|计算|说|列出|展示|来说)?(?:是多少|多少)?$",
+    "^(?:请)?(?:再|更)?(?:详细|具体|简单|简要)?(?:总结|概括|解释|说明|列出|列举|展示|画|举|说|讲)?(?:一下"
+    "|一点|一些|点|个图|例子|一个例子)$",
+    "^(?:你)?(?:确定|真的|是真的|对|是|一样|相同|同样|不同)吗?$|^第[一二三四五六七八九十\\d]+[个家种项]",
+)
+"""Wordings that compare, convert or repeat something that stands elsewhere."""
+
+EMPTY = _words(
+    "what which how who when where why is are was were be do did does has have had will would can much "
+    "many in of for on at to by "
+    "the a an and it that this there as per from be about please ? ' s , . : "
+    "多 少 是 什 么 几 为 的 呢 在 于 有 吗 怎 样 如 何 ， 和 与 个 请 问 那 这"
+)
+"""Words with which alone nothing is asked."""
+
 GENERIC = _any(
     r"\b(?:the|our|this|their) (?:company|firm|group|bank|fund|issuer|registrant|corporation)\b",
     "(?:^|[，,。；;])(?:公司|本公司|发行人|报告期)|该公司|本公司|发行人",
@@ -282,7 +415,9 @@ DATED = _any(
 ORDERS = _any(
     r"(?:^|\n)\s*(?:system|assistant|user|developer|human|ai)\s*[:：]",
     r"</?(?:system|assistant|user|tool|instructions?)\b[^>]{0,40}>|\[/?inst\]|###\s*(?:system|instruction)",
-    r"\b(?:always|from now on|whenever (?:asked|someone)|when asked)\b[^.\n]{0,60}\b(?:answer|reply|respond|say"
+    r"\b(?:always|from now on|(?:whenever|when|if|each time|every time) (?:you are |you're )?(?:asked"
+    r"|someone|anyone|anybody|somebody"
+    r"|people|users?|(?:a|the|any) user|they|he|she)(?: asks?)?)\b[^.\n]{0,60}\b(?:answer|reply|respond|say"
     r"|recommend)\b",
     r"\bdo not (?:tell|inform|reveal|mention)\b[^.\n]{0,40}\b(?:user|anyone|them)\b|\bnew instructions?\b\s*[:：]",
     "(?:以后|今后|始终|总是|一律|凡是|每次)[^。\n]{0,20}(?:回答|回复|推荐|输出)|不要(?:告诉|向)[^。\n]{0,10}(?:用户"
@@ -291,6 +426,9 @@ ORDERS = _any(
 """Text that orders a model about, beside what long-term memory knows for such."""
 
 WARNINGS = _any(
+    r"\b(?:low|limited|medium|moderate) confidence\b|\bconfidence\b ?(?:level|score)?(?: is|:|：)? ?(?:low"
+    r"|limited|medium|moderate)\b",
+    "(?:置信度|可信度|把握)(?:较|为|[:：])?(?:低|不高|有限|中等?)|可能不(?:够)?(?:准确|完整|正确|可靠)|^注意[:：]",
     r"⚠|\[?(?:warning|disclaimer|caution|caveat)\]?\s*[:：]",
     r"\b(?:not|n't|no) (?:be (?:construed|taken|considered) as |constitute |intended as |a substitute for |provide )?"
     r"(?:any |an |a )?(?:financial|investment|legal|medical|tax|professional)(?: or (?:financial|investment|legal"
@@ -307,7 +445,33 @@ WARNINGS = _any(
     "|警告[:：]|提醒[:：]",
 )
 
+_TEXTS = (
+    "reports?|documents?|sources?|passages?|contexts?|texts?|filings?|pages?|statements?|materials?"
+    "|excerpts?|articles?|files?"
+    "|records?|data|information|evidence|notes?|tables?"
+)
+_SAYS = (
+    "says?|states?|mentions?|discloses?|contains?|includes?|provides?|gives?|specif(?:y|ies)|answers?|shows?|covers?"
+    "|address(?:es)?|indicates?|tells?|lists?|reports?|have|has|support"
+)
+
 NO_ANSWER = _any(
+    rf"\b(?:{_TEXTS})(?: (?:here|provided|given|above|supplied|available))? (?:do|does|did|can"
+    rf"|could)(?: not|n't) (?:\w+ )?(?:{_SAYS})\b",
+    r"(?:\bnot|n't)(?: been| be| explicitly| clearly| specifically| directly| publicly)* (?:disclosed"
+    r"|stated|mentioned|specified"
+    r"|available|found|determined|answered|inferred|clear|known|given|provided|shown)\b",
+    rf"(?:\bno|(?:\bnot|n't) (?:have |contain )?(?:any|enough|sufficient)|\binsufficient"
+    rf"|\bwithout) (?:\w+ )?(?:{_TEXTS}|answers?|figures?|mention)"
+    r"\b(?= (?:on|about|for|of|to|was|were|is|are|given|here|regarding|available)\b| ?[.,;!]|$)",
+    r"\b(?:unable to|unclear|unfortunately|rather not (?:say|answer)|(?:cannot|can't|could not"
+    r"|couldn't) be (?:determined|found|answered"
+    r"|verified|calculated|established|identified)|to ?do|tbd|tba|to be (?:determined|announced|added|confirmed))\b",
+    "未(?:曾|予)?(?:披露|提及|提到|说明|列示|公布|给出|涉及|包含|注明|记载|明确|提供)"
+    "|没有?(?:明确)?(?:提到|提及|披露|说明|涉及|给出|包含|公布"
+    "|记载|列出|答案)|(?:信息|资料|数据|材料|证据|依据)(?:不足|不够|缺失)|无法(?:判断|得知|得出|计算|确认"
+    "|确认|推断|查询|知道|判定)|不得而知"
+    "|(?:尚|并)?不(?:清楚|明确|详)|无相关|不便(?:回答|透露)",
     r"^(?:i'?m |i am )?(?:sorry|afraid)\b|\bi(?:'m| am) (?:sorry|unable|not able|afraid)\b",
     r"\bi (?:do not|don't|cannot|can't|could not|couldn't|am unable to) (?:know|find|answer|help|access|determine"
     r"|provide|see)\b",

@@ -57,6 +57,7 @@ def test_values(expression, value) -> None:
         ("(1 + 2", "a ')' is missing before the end"),
         ("(1 + 2]", "a ')' is missing before ']' at 7"),
         ("1 / 0", "division by zero"),
+        ("0 ** -1", "division by zero"),
         ("1 / (2 - 2)", "division by zero"),
         ("growth(1, 0)", "division by zero"),
         ("sum(100,200)", "one number or several"),
