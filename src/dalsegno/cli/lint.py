@@ -20,6 +20,7 @@ import typer
 from dalsegno.cli import targets
 from dalsegno.cli.frame import Frame, command
 from dalsegno.cli.text import counted, shown
+from dalsegno.core.failures import wording
 from dalsegno.core.lint_rules import lint as lint_graph
 from dalsegno.core.sarif import sarif as sarif_log
 from dalsegno.core.schema import StateSchema
@@ -95,7 +96,7 @@ def _called(found: Any, name: str) -> Any:
     try:
         return found()
     except Exception as error:
-        said = " ".join(str(error).split()) or "no message"
+        said = " ".join(wording(error).split()) or "no message"
         msg = f"{name}() failed: {type(error).__name__}: {said}; give a function that makes the graph without arguments"
         raise Misuse(msg) from error
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from dalsegno.core.failures import wording
 from dalsegno.errors import DalsegnoError, Misuse
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def graph_of(name: str, found: Any, ds: dalsegno.Dalsegno) -> Any:
 
 
 def _told(error: BaseException) -> str:
-    said = " ".join(str(error).split())
+    said = " ".join(wording(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

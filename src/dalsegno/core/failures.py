@@ -6,6 +6,7 @@ Rules of this module:
   words in the message do not count: they name the moment and not the reason.
 * The place is the function that raised, without line numbers, so that it survives an edit elsewhere in its file.
 * Waiting doubles with each attempt, up to an hour.
+* An error may be of anyone's making, and its text a call that fails. It is told all the same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-__all__ = ["Failure", "backoff", "fingerprint", "gist", "told_safely"]
+__all__ = ["Failure", "backoff", "fingerprint", "gist", "named", "told_safely", "wording"]
 
 _LONGEST = timedelta(hours=1)
 _SHOWN = 2000
@@ -47,6 +48,19 @@ class Failure:
     def told(self) -> str:
         """The failure in words, for people."""
         return told_safely(f"{self.kind.rpartition('.')[2]}: {self.message}")
+
+
+def wording(error: BaseException) -> str:
+    """What an error says, also where its own text is a call that fails."""
+    try:
+        return str(error)
+    except Exception as failed:  # noqa: BLE001 - a program's `__str__`
+        return f"its own text cannot be had ({type(failed).__name__})"
+
+
+def named(error: BaseException) -> str:
+    """An error's class and what it says."""
+    return f"{type(error).__name__}: {wording(error)}"
 
 
 def told_safely(text: str) -> str:

@@ -22,7 +22,7 @@ from dalsegno.langgraph.acting import Actor
 from dalsegno.langgraph.injected import injected, tool_call_id_of
 from dalsegno.langgraph.place import here, within
 from dalsegno.services import actions, audit
-from dalsegno.services.action_rows import Action
+from dalsegno.services.action_rows import Action, version_in
 from dalsegno.services.audit import AuditVerdict
 from dalsegno.services.ids import thread_name
 from dalsegno.services.performing import ANSWERS, Job, reconciling, told_of
@@ -363,15 +363,15 @@ def _raise_from(cause: BaseException | None, action: Action) -> None:
 
 def _version(asked: str, seen: Action) -> int:
     """The version a decision counts for: the ticket's, or the one that was just read."""
-    version = asked.partition(":")[2]
-    if not version:
+    if ":" not in asked:
         return seen.version
-    if not version.isdecimal():
+    version = version_in(asked)
+    if version is None:
         msg = f"{asked!r} is no ticket; copy it as it was shown"
         raise Misuse(msg)
-    if int(version) != seen.version:
+    if version != seen.version:
         raise ActionMoved(seen.name, action_id=seen.action_id, state=seen.state, why="it has moved since it was shown")
-    return int(version)
+    return version
 
 
 def _state(state: State | str | None) -> State | None:

@@ -228,7 +228,7 @@ async def _alooked(job: Job, action: Any, seconds: float) -> Any:
     reconcile: Any = job.policy.reconcile
     if not inspect.iscoroutinefunction(reconcile):
         return await asyncio.to_thread(_looked, job, action, seconds)
-    looking = asyncio.ensure_future(reconcile(action))
+    looking = asyncio.ensure_future(_guarded(reconcile, action))
     try:
         done, _ = await asyncio.wait([looking], timeout=seconds)
     except asyncio.CancelledError:
@@ -240,6 +240,16 @@ async def _alooked(job: Job, action: Any, seconds: float) -> Any:
     if looking.cancelled():
         raise _stopped(asyncio.CancelledError())
     return looking.result()
+
+
+async def _guarded(reconcile: Any, action: Any) -> Any:
+    """A task that ends with what ends a program takes the event loop along; so it ends with an error instead."""
+    try:
+        return await reconcile(action)
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise _stopped(error) from error
 
 
 def _late(seconds: float) -> TimeoutError:

@@ -9,7 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from dalsegno.core.failures import Failure
+from dalsegno.core.failures import Failure, wording
 from dalsegno.errors import Damaged, Missing, Misuse, Refused
 
 __all__ = ["failure_of"]
@@ -25,7 +25,7 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(
         kind=f"{kind.__module__}.{kind.__qualname__}",
         place=_place(error),
-        message=str(error),
+        message=wording(error),
         hopeless=isinstance(error, _HOPELESS),
     )
 

@@ -21,6 +21,7 @@ from pydantic import networks
 
 from dalsegno.core import codec
 from dalsegno.core.codec import register
+from dalsegno.core.failures import wording
 from dalsegno.core.models import Model
 from dalsegno.core.registry import add, default_name
 from dalsegno.core.shapes import Form, Shape, one_of, sequence_of
@@ -132,5 +133,5 @@ def storable(error: BaseException) -> BaseException:
     try:
         codec.encode(error, "error")
     except NotSerializable:
-        return RecordedError(type_name(type(error)), str(error))
+        return RecordedError(type_name(type(error)), wording(error))
     return error

@@ -32,6 +32,7 @@ from langgraph.types import Durability
 
 from dalsegno.contracts import CardExtractor, Op, Store
 from dalsegno.core.asking import asks_for
+from dalsegno.core.failures import named
 from dalsegno.core.standing import Standing
 from dalsegno.errors import (
     ActionInFlight,
@@ -383,7 +384,7 @@ class Worker:
                 done = part.do(self.ds) if inspect.iscoroutinefunction(part.do) else None
                 done = await done if done is not None else await asyncio.to_thread(part.do, self.ds)
             except Exception as error:  # noqa: BLE001 - what fails here is told, and holds up no run
-                self._tell(Told(what="upkeep failed", why=f"{part.name}: {type(error).__name__}: {error}"))
+                self._tell(Told(what="upkeep failed", why=f"{part.name}: {named(error)}"))
             else:
                 self._tell(Told(what="upkeep", why=part.name if done is None else f"{part.name}: {done}"))
 

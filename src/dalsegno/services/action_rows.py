@@ -9,6 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,9 +31,10 @@ from dalsegno.services.journal import NewEvent, write
 from dalsegno.services.loading import json_text
 from dalsegno.services.threads_row import ThreadRow
 
-__all__ = ["Action", "ActionRow", "load_row", "new_row", "row_of", "save_row", "view"]
+__all__ = ["Action", "ActionRow", "load_row", "new_row", "row_of", "save_row", "version_in", "view"]
 
 _LEDGER = "ledger"
+_TICKET = re.compile(r"[^:]*:([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,12 @@ class Action:
     def ticket(self) -> str:
         """Names the action as it stands now; an answer that carries it counts for this moment alone."""
         return f"{self.action_id}:{self.version}"
+
+
+def version_in(ticket: object) -> int | None:
+    """The version that a ticket names, or None when it is none, whatever it is."""
+    found = _TICKET.fullmatch(ticket) if isinstance(ticket, str) else None
+    return None if found is None else int(found[1])
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from typing import Any
 
 from dalsegno.contracts import Summarizer
 from dalsegno.core.compaction import EXTRACT, Kept, Prepared, Settled, settle
+from dalsegno.core.failures import named
 from dalsegno.core.pieces import LEAST_TOKENS, Piece, pieces
 from dalsegno.core.tokens import Count, estimate
 from dalsegno.errors import Misuse
@@ -177,7 +178,7 @@ def _concluded(prepared: Prepared, writing: Writing, draft: str, count: Count) -
 
 
 def _failed(prepared: Prepared, writing: Writing, error: BaseException, count: Count) -> Settled | Kept:
-    why = str(error) if isinstance(error, Unserved) else f"raised {type(error).__name__}: {error}"
+    why = str(error) if isinstance(error, Unserved) else f"raised {named(error)}"
     reason = f"the summarizer {_name(writing)} {why}"
     if writing.fallback:
         _log.warning("%s; the span is told in its own words", reason)

@@ -28,6 +28,7 @@ from dalsegno.core import codec
 from dalsegno.core.action_policy import ActionPolicy, Happened, NotHappened
 from dalsegno.core.actions import ActionKind, Move, Role
 from dalsegno.core.arguments import Call
+from dalsegno.core.failures import named, wording
 from dalsegno.core.journal import Undecoded
 from dalsegno.core.tree import Json
 from dalsegno.errors import (
@@ -42,7 +43,7 @@ from dalsegno.errors import (
     IllegalMove,
     NotSerializable,
 )
-from dalsegno.services.action_rows import Action
+from dalsegno.services.action_rows import Action, version_in
 from dalsegno.services.actions import Begun, Ending, Turn, begin, decide, find, finish, withdraw
 from dalsegno.services.threads_row import Scope
 
@@ -219,7 +220,7 @@ def closing(job: Job, token: int, result: Any) -> Script:
 def ended_badly(job: Job, token: int, error: BaseException) -> Script:
     """Write down that an effect raised: it failed, or nobody knows."""
     open_end = isinstance(error, job.policy.unclear) or not isinstance(error, Exception)
-    said = f"{type(error).__name__}: {error}"
+    said = named(error)
     why = f"it was left with {said}, which does not say whether it happened" if open_end else said
     ending = Ending(move=Move.LOSE if open_end else Move.FAIL, why=why)
     try:
@@ -283,7 +284,7 @@ def _no_word(action: Action, error: Exception) -> Exception:
 
 def told_of(error: BaseException) -> str:
     """A reconciler's failure in words that pass through logs, questions and messages on one line."""
-    said = " ".join(str(error).split())
+    said = " ".join(wording(error).split())
     return f"{type(error).__name__}: {said}"[:_TOLD] if said else type(error).__name__
 
 
@@ -332,14 +333,14 @@ def _asked(job: Job, question: dict[str, Any]) -> Script:
         if problem is None:
             break
         question = {**question, "problem": problem}
-    action_id, _, version = str(answer["ticket"]).rpartition(":")
+    action_id, version = str(answer["ticket"]).rpartition(":")[0], version_in(answer["ticket"])
     move, by = ANSWERS[answer["decision"]], str(answer.get("by") or job.user)
     result = [codec.encode(answer.get("result"), "result")] if move is Move.FIND_SUCCEEDED else None
     why = answer.get("why")
     try:
         yield Transact(
             lambda scope: decide(
-                scope, job.thread, bytes.fromhex(action_id), move, Role.PERSON, by, version=int(version),
+                scope, job.thread, bytes.fromhex(action_id), move, Role.PERSON, by, version=version,
                 result=result, why=None if why is None else str(why), fence=job.fence,
             )
         )  # fmt: skip
@@ -358,10 +359,11 @@ def _problem(answer: Any, job: Job) -> str | None:
     """Why an answer says nothing; None when it does."""
     if not isinstance(answer, Mapping):
         return "answer with the question's ticket, a decision and who decides"
-    action_id, _, version = str(answer.get("ticket")).rpartition(":")
-    if len(action_id) != 2 * len(job.key) or not version.isdecimal() or set(action_id) - set("0123456789abcdef"):
+    action_id, _, _ = str(answer.get("ticket")).rpartition(":")
+    known = len(action_id) == 2 * len(job.key) and not set(action_id) - set("0123456789abcdef")
+    if not known or version_in(answer["ticket"]) is None:
         return "the answer's ticket is missing or wrong; copy the question's"
-    if answer.get("decision") not in ANSWERS:
+    if answer.get("decision") not in [*ANSWERS]:  # a list, since an answer may be of any shape
         return f"the answer's decision is none of {', '.join(ANSWERS)}"
     if not str(answer.get("by") or job.user or "").strip():
         return "the answer does not say who decides; give 'by'"
