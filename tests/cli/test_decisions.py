@@ -124,6 +124,8 @@ def test_a_run_goes_on_with_what_was_said_at_the_shell(shop, run, url, words, lo
     [
         (("succeeded", "--result", "r-7"), "no JSON"),
         (("succeeded", "--result", "NaN"), "no JSON"),
+        (("succeeded", "--result", "1e999"), "no JSON"),
+        (("succeeded", "--result", '{"paid": 1, "paid": 2}'), "stands in it twice"),
         (("succeeded", "--result", '{"a": }'), "no JSON"),
         (("succeeded", "--result", "[" * 100_000), "no JSON"),
         (("failed", "--result", "1"), "only an action that succeeded"),

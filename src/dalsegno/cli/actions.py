@@ -10,6 +10,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -188,7 +189,7 @@ _WHAT_CALLS_DO: Final[Mapping[State, str]] = {
 def _json(text: str) -> Any:
     """The value of `--result`."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         msg = f"--result {clip(text, 60)}: no JSON ({error}); nothing was changed"
         raise Misuse(
@@ -199,6 +200,21 @@ def _json(text: str) -> Any:
 def _no_constant(word: str) -> Any:
     msg = f"{word} is none of its values"
     raise ValueError(msg)
+
+
+def _finite(word: str) -> float:
+    value = float(word)
+    return value if math.isfinite(value) else _no_constant(clip(word, 20))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless it says two things of one name: which of them is meant nobody can tell."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        msg = f"{clip(twice, 20)!r} stands in it twice"
+        raise ValueError(msg)
+    return found
 
 
 def _tell(frame: Frame, action: Action) -> None:

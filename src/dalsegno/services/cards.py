@@ -29,6 +29,7 @@ from dalsegno.core.card.advancing import Notes, hear
 from dalsegno.core.card.extraction import extraction_from_json
 from dalsegno.core.card.findings import Finding, Told, findings_from_json, findings_to_json
 from dalsegno.core.card.listening import LONGEST
+from dalsegno.core.failures import named
 from dalsegno.core.journal import Span, spans_contain
 from dalsegno.errors import Damaged
 from dalsegno.services.lines import spans_of
@@ -132,7 +133,7 @@ def _stays_behind(row: ThreadRow, error: Exception) -> None:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return " ".join(named(error).split())[:300]
 
 
 def catch_up(row: ThreadRow, branch: int, deciders: Collection[str]) -> Op[None]:

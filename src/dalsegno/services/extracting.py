@@ -30,6 +30,7 @@ from dalsegno.core.card.extraction import Extraction
 from dalsegno.core.card.findings import Told
 from dalsegno.core.card.passages import LEAST_TOKENS, Passage, passage
 from dalsegno.core.card.proposals import Nonsense, Proposed, read
+from dalsegno.core.failures import named
 from dalsegno.core.journal import Span
 from dalsegno.errors import Misuse
 from dalsegno.services.cards import Kept, catch_up, find, save, spans_text
@@ -304,5 +305,5 @@ def _read(found: object) -> Answer:
 
 
 def _why(error: BaseException) -> str:
-    said = str(error) if isinstance(error, Unserved) else f"raised {type(error).__name__}: {error}"
+    said = str(error) if isinstance(error, Unserved) else f"raised {named(error)}"
     return " ".join(said.split())[:300]
