@@ -17,6 +17,7 @@ from langchain_core.runnables import Runnable
 from dalsegno.contracts import CardExtractor, Embedder, Op, Step, Store, Summarizer
 from dalsegno.core.card.listening import DECIDERS
 from dalsegno.core.schema import StateSchema
+from dalsegno.core.tree import is_blank, is_plain_text
 from dalsegno.errors import Misuse
 from dalsegno.faces.actions import Actions
 from dalsegno.faces.budgets import Budgets
@@ -39,6 +40,7 @@ from dalsegno.langgraph.store import DalsegnoStore
 from dalsegno.langgraph.summarizer import summarizer_of
 from dalsegno.services.access import on_record
 from dalsegno.services.compaction import Writing
+from dalsegno.services.ids import MAX_NAME_BYTES
 from dalsegno.services.recording import Recording
 from dalsegno.services.shares import check_member
 from dalsegno.services.threads_row import NOBODY, Scope
@@ -102,6 +104,9 @@ def connect(
     check_on_input(on_input_over_unfinished)
     if not _is_text(tenant):
         msg = "tenant is blank; name who pays, or leave it out"
+        raise Misuse(msg)
+    if not is_plain_text(tenant) or len(tenant.encode()) > MAX_NAME_BYTES:
+        msg = f"a tenant is named by plain text of at most {MAX_NAME_BYTES} bytes, not by {tenant[:40]!r}…"
         raise Misuse(msg)
     if user is not None and not _is_text(user):
         msg = "user is blank; name the owner, or leave it out"
@@ -193,7 +198,7 @@ def _is_a(value: object, kind: type) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return isinstance(value, str) and not is_blank(value)
 
 
 def _shown(url: str) -> str:

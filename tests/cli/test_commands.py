@@ -67,6 +67,14 @@ def test_tenants_and_users_are_kept_apart(run, url):
     assert run("show", "theirs", DALSEGNO_USER="u-7").code == 0
 
 
+@pytest.mark.parametrize("words", [("--user", ""), ("--tenant", "")])
+@pytest.mark.parametrize("command", [("threads",), ("card", "t-1"), ("mcp", "--thread", "t-1")])
+def test_an_empty_name_is_nobodys_and_not_the_programs(run, command, words):
+    for answer in (run(*command, *words), run(*command, **{f"DALSEGNO_{words[0][2:].upper()}": ""})):
+        assert (answer.code, answer.out) == (2, "")
+        assert "is blank" in answer.err
+
+
 # --- threads ----------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,12 @@ from dalsegno.imports import Transcript, import_transcript
     [
         ({"on_input_over_unfinished": "boom"}, "use 'warn'"),
         ({"tenant": " "}, "tenant is blank"),
+        ({"tenant": "\u200b\u3164"}, "tenant is blank"),
+        ({"tenant": "ana\x00"}, "plain text"),
+        ({"tenant": "a\ud800"}, "plain text"),
+        ({"tenant": "租" * 400}, "plain text of at most 1000 bytes"),
         ({"user": ""}, "user is blank"),
+        ({"user": "\u2060\ufeff"}, "user is blank"),
         ({"schema": {"version": 2}}, "StateSchema"),
     ],
 )
@@ -28,6 +33,21 @@ def test_a_refused_connection_makes_no_file(tmp_path, arguments, hint):
     with pytest.raises(Misuse, match=hint):
         dalsegno.connect(f"sqlite:///{tmp_path / 'a.db'}", **arguments)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_tenants_name_is_held_to_the_same_on_every_store():
+    for name in ("ana\x00", "a\ud800"):
+        with pytest.raises(Misuse, match="plain text"):
+            dalsegno.connect("memory://", tenant=name)
+
+
+def test_a_name_of_which_nothing_is_seen_is_blank(ds):
+    for name in ("\u200b", "\u2060 \ufe0f"):
+        with pytest.raises(Misuse, match="blank"):
+            ds.journal.append(name, "note", "ana", "x")
+        with pytest.raises(Misuse, match="no user"):
+            ds.threads.share("t", name)
+    assert ds.threads.list() == []
 
 
 @pytest.mark.parametrize("url", ["sqlite:///:memory:", Path("agents.db")])

@@ -134,7 +134,7 @@ class Frame:
         key = os.environ.get("DALSEGNO_AUDIT_KEY")
         with connect(
             self.store,
-            tenant=self.tenant or "default",
+            tenant="default" if self.tenant is None else self.tenant,
             user=self.user,
             role="admin" if self.admin else "user",
             create=create,
@@ -191,8 +191,8 @@ def _wrapped(function: Callable[..., None]) -> Callable[..., None]:
             frame = Frame(
                 named_store=named,
                 store=named or os.environ.get("DALSEGNO_STORE"),
-                tenant=_given(context, given, "tenant") or os.environ.get("DALSEGNO_TENANT"),
-                user=_given(context, given, "user") or os.environ.get("DALSEGNO_USER"),
+                tenant=_or_variable(_given(context, given, "tenant"), "DALSEGNO_TENANT"),
+                user=_or_variable(_given(context, given, "user"), "DALSEGNO_USER"),
                 admin=bool(_given(context, given, "admin")),
                 named=(
                     *(
@@ -261,8 +261,13 @@ def exit_code_of(error: Exception) -> int:
 
 
 def _given(context: typer.Context, own: dict[str, Any], key: str) -> Any:
-    """The value given after the command's name, else the one before it."""
-    return own[key] or (context.obj or {}).get(key)
+    """The value given after the command's name, else the one before it. An empty text is given: it names nobody."""
+    return (context.obj or {}).get(key) if own[key] in (None, False) else own[key]
+
+
+def _or_variable(given: str | None, name: str) -> str | None:
+    """What was given, else what the environment says; an empty name is not a missing one."""
+    return os.environ.get(name) if given is None else given
 
 
 @contextmanager

@@ -15,6 +15,7 @@ Rules of this module:
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import copysign
@@ -31,6 +32,7 @@ __all__ = [
     "digest",
     "dumps",
     "escape",
+    "is_blank",
     "is_plain_float",
     "is_plain_object",
     "is_plain_text",
@@ -44,6 +46,11 @@ __all__ = [
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180c\u180d\u180f") | {
+    chr(each) for each in range(0xFE00, 0xFE10)
+}
+"""Letters and marks that show nothing; the others that show nothing are format characters or white space."""
+
 MAX_DEPTH = 128
 """The level down to which a list or object may hold others; a scalar's envelope may add a few. orjson writes 253."""
 
@@ -54,6 +61,11 @@ _SMALL, _LARGE = 1e-4, 1e16
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ESCAPED = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-f]{4})?")
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text is seen: white space and characters that no one sees, such as zero-width ones."""
+    return all(char.isspace() or char in _FILLERS or unicodedata.category(char) == "Cf" for char in text)
 
 
 def is_plain_text(text: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from uuid import UUID
 
-from dalsegno.core.tree import is_plain_text
+from dalsegno.core.tree import is_blank, is_plain_text
 from dalsegno.errors import Misuse
 
 __all__ = [
@@ -45,7 +45,7 @@ def thread_name(value: object) -> str:
     if not isinstance(value, str):
         msg = f"thread_id must be text, not {type(value).__name__}; give the conversation a stable id"
         raise Misuse(msg)
-    if not value.strip():
+    if is_blank(value):
         msg = "thread_id is blank; give the conversation a stable id"
         raise Misuse(msg)
     pack_name(value)

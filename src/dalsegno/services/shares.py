@@ -16,7 +16,7 @@ from datetime import datetime
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.rights import GRANTED, Right, Role
-from dalsegno.core.tree import is_plain_text
+from dalsegno.core.tree import is_blank, is_plain_text
 from dalsegno.errors import Misuse
 from dalsegno.services import audit
 from dalsegno.services.access import absent, admit
@@ -51,7 +51,7 @@ def check_member(user: object) -> str:
     Raises:
         Misuse: it is no text, blank, too long, or text that no database holds.
     """
-    if not isinstance(user, str) or not user.strip():
+    if not isinstance(user, str) or is_blank(user):
         msg = f"{user!r} is no user; give the name he connects with"
         raise Misuse(msg)
     if not is_plain_text(user) or len(user.encode()) > MAX_NAME_BYTES:
