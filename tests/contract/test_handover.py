@@ -503,6 +503,17 @@ def test_the_request_begins_with_todays_rules(ds):
     assert [type(message) for message in packed.messages[:2]] == [SystemMessage, SystemMessage]
 
 
+def test_a_line_of_before_the_card_is_not_left_out_for_want_of_room(ds):
+    graph = graph_of(ds)
+    call = AIMessage("", tool_calls=[{"name": "book", "args": {}, "id": "1"}])
+    graph.update_state(CONFIG, {"messages": [HumanMessage(OPENING, id="m"), call]})
+    graph.update_state(CONFIG, {"messages": [HumanMessage(f"{OPENING} Now.", id="m")]})
+    ds.journal.append("launch", "approval", "ana", "yes")
+    ds.handover.refresh("launch")
+    left = [one for one in ds.handover.pack("launch", 4000).manifest.left_out if one.numbers]
+    assert [(one.why.partition(";")[0], one.numbers) for one in left] == [("before the card and no message", ((2, 4),))]
+
+
 def test_no_call_is_parted_from_its_result_and_no_open_call_goes_in(ds):
     graph = graph_of(ds)
     for at in range(12):

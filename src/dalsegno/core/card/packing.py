@@ -41,6 +41,8 @@ _SKIPPED = (
     "{count} more events after #{cursor} are not shown; look them up by number or by their words.",
     "#{cursor} 之后另有 {count} 条事件未列出，可按编号或原文查找。",
 )
+_NO_MESSAGE = "before the card and no message; the card stands for it"
+"""Of what is told in a line after the cursor, and not again before it."""
 _EVIDENCE = 900
 """Characters of a single message that are looked at for a line."""
 
@@ -391,7 +393,8 @@ class _Packing:
         reasons: dict[str, list[int]] = {}
         for at, one in enumerate(self.recent):
             if at not in kept and one.turn.number not in lined:
-                reasons.setdefault(one.note or "no room", []).append(one.turn.number)
+                before = one.message is None and not one.barred
+                reasons.setdefault(_NO_MESSAGE if before else one.note or "no room", []).append(one.turn.number)
         found += [
             LeftOut(part="recent", why=why, numbers=ranges_of(numbers), count=len(numbers))
             for why, numbers in reasons.items()
