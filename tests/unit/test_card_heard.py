@@ -17,6 +17,9 @@ def sorts(text: str, role: str = "user") -> set[Sort]:
 
 
 DECIDES = [
+    "Let's meet again on Friday.",
+    "Let's use the time slot at noon.",
+    "Let's use Kidding, the puppet theatre.",
     "Let's go with B.",
     "Let's go with option B, the two-wave launch.",
     "Yes, please proceed.",
@@ -130,6 +133,15 @@ def test_who_says_what_was_decided_or_changes_it_decides(text: str):
 
 
 DOES_NOT_DECIDE = [
+    "Let's go with B, said nobody ever.",
+    "Let's go with B, said no one ever!",
+    "Let's go with B, just kidding.",
+    "就按方案B吧，开玩笑的。",
+    "就按方案B，才怪！",
+    "Let's use the time to talk.",
+    "Let's use this chance to catch up.",
+    "Let's meet again sometime.",
+    "Let's meet soon.",
     "We agreed to disagree.",
     "We have decided nothing.",
     "I decided that I need more time.",
@@ -259,6 +271,9 @@ def test_the_option_that_is_named(text: str, option: str):
 
 
 WITHDRAWS = [
+    "Just kidding.",
+    "I was only joking.",
+    "我开玩笑的。",
     "Forget that.",
     "Scratch that, please.",
     "Never mind.",

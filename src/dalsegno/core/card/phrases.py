@@ -95,10 +95,12 @@ def _alternatives(pattern: str) -> Iterator[str]:
 # --- deciding ---------------------------------------------------------------------------------------
 
 CHOOSES = Phrase(
-    r"\blet's\s(?:just\s|then\s|please\s)?(?:go\s(?:with|for|ahead)|use|do|take(?!\scare|\syour|\sa\slook)"
+    r"\blet's\s(?:just\s|then\s|please\s)?(?:go\s(?:with|for|ahead)|do|take(?!\scare|\syour|\sa\slook)"
     r"|stick\s(?:with|to)|keep|proceed"
     r"|book|make\sit|choose|pick|"
-    r"adopt|launch|ship|stay\swith|settle\son|switch\sto|move\s(?:it\s)?to|change|start\swith|schedule|meet)\b"
+    r"adopt|launch|ship|stay\swith|settle\son|switch\sto|move\s(?:it\s)?to|change|start\swith|schedule"
+    r"|use(?!\s(?:the|this|that|our)\s(?:[a-z]+\s)?(?:time|moment|chance|opportunity|occasion)\sto\b)"
+    r"|meet(?!\s(?:again\s?)?(?:some\s?(?:time|day)|soon|again|up)[\s.!]*$))\b"
     r"|\b(?:i|we)(?:'ll|\swill|'d\slike\sto|\swould\slike\sto|\swant\sto|'re\sgoing\sto|'m\sgoing\sto"
     r"|\sare\sgoing\sto|\sam\sgoing\sto)\s(?:just\s|rather\s)?"
     r"(?:go\s(?:with|for|ahead)|take(?!\scare|\syour|\sa\slook)|choose|pick|opt\sfor|stick\swith|proceed"
@@ -237,9 +239,12 @@ UNDECIDED = Phrase(
     r"|to\s(?:disagree|wait|think|sleep|decide|discuss|talk|see)|(?:that\s)?(?:i|we)\s(?:need|want|have\sto\s(?:think|talk|wait)))\b"
     r"|\bdecision\s?(?::|is)\s?(?:still\s|yet\s)?(?:pending|open|tbd|none|unclear|unknown|outstanding|postponed|deferred"
     r"|delayed|due|up\sto|yours|hers|his|theirs|made\sby|n/a)\b"
+    r"|\bsaid\s(?:nobody|no\sone|no-one|none)(?:\s(?:of\sus\s)?ever)?[\s.!\"']*$"
+    r"|[^\w\s]\s?(?:just\s|only\s|i'm\s|i\sam\s|i\swas\s)*(?:kidding|joking|jk)[\s.!\"']*$"
+    r"|(?:说笑|开(?:个)?玩笑)(?:的|呢|而已|罢了)?[\s。.!！~～]*$|才怪[\s。.!！~～]*$"
     r"|(?:决定|定|结论)(?:先)?(?:是)?[:：\s]*(?:待定|未定|没定|暂无|无(?!$|[^\W\d])|再议|另议|以后再)"
 )
-"""Words of deciding, for what decides nothing: `we agreed to disagree`, `Decision: pending`."""
+"""Words of deciding, for what decides nothing: `we agreed to disagree`, `Decision: pending`, `…, said nobody ever.`"""
 
 # --- suggesting and asking --------------------------------------------------------------------------
 
@@ -291,6 +296,8 @@ WITHDRAWS = Phrase(
     r"|put\s(?:that|it)\son\shold)\b"
     r"|\b(?:don't|do\snot)\s(?:go\s(?:with|ahead)|proceed|do\s(?:that|it)|book|send|use\s(?:option|plan|that))\b"
     r"|\bnever\s?mind\b|\b(?:hold|wait)\s(?:off|on)\b|\bi(?:'ve|\shave)?\schanged?\smy\smind\b"
+    r"|^[\s\"'*-]*(?:(?:no|actually|wait|sorry|hmm)[,.]?\s)*(?:(?:just|only|i'm|i\sam|i\swas)\s)*(?:kidding|joking)[\s.!]*$"
+    r"|^[\s*]*(?:我)?(?:刚才)?(?:是)?(?:跟你)?(?:说笑|开(?:个)?玩笑)(?:的|呢|而已|罢了)?[\s。.!！]*$"
     r"|\bon\ssecond\sthought\b|\bno\slonger\s(?:want|need)\b|\bnot\sgoing\s(?:with|ahead)\b"
     r"|先(?:不|别)[^，。！？；\n]{1,8}了|(?:先)?(?:不|别)(?:做|发|用|要|按|选|走|采用|执行|推进|继续|考虑|订|定"
     r"|搞|买|弄|改|换|上)(?:了|这个|那个|方案|[a-h]|第|$|[，。！,.!])"
@@ -300,8 +307,9 @@ WITHDRAWS = Phrase(
 WITHDRAWS_BARE = Phrase(
     r"^[\s\"'*-]*(?:(?:no|actually|wait|sorry|hmm|ok|okay)[,.]?\s)*(?:forget\s(?:about\s)?(?:that|it|this"
     r"|what\si\ssaid)|never\s?mind(?:\s(?:that|it))?|scratch\sthat|cancel\sthat|hold\soff|i(?:'ve"
-    r"|\shave)?\schanged?\smy\smind|on\ssecond\sthought)"
-    r"|^[\s*]*(?:(?:等等|等一下|不对|哦)[，,])?(?:算了|取消吧?|当我没说|作废|撤回|先不(?:做|弄|搞|要|用|办)?了"
+    r"|\shave)?\schanged?\smy\smind|on\ssecond\sthought"
+    r"|(?:(?:just|only|i'm|i\sam|i\swas)\s)*(?:kidding|joking)(?=[\s.!]*$))"
+    r"|^[\s*]*(?:(?:等等|等一下|不对|哦)[，,])?(?:算了|取消吧?|当我没说|(?:我)?(?:刚才)?(?:是)?(?:跟你)?(?:说笑|开(?:个)?玩笑)(?:的|呢|而已|罢了)?(?=[\s。.!！]*$)|作废|撤回|先不(?:做|弄|搞|要|用|办)?了"
     r"|不算数|刚才(?:说)?的?不算)"
 )
 
