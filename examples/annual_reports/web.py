@@ -182,9 +182,10 @@ async def _given(request: Request) -> tuple[str, str] | None:
     try:
         read = json.loads(body)
         thread_id, text = read["thread"], read["text"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    if not isinstance(thread_id, str) or not isinstance(text, str) or not _THREAD.fullmatch(thread_id):
+        if not isinstance(thread_id, str) or not isinstance(text, str) or not _THREAD.fullmatch(thread_id):
+            return None
+        text.encode()  # a lone half of a character is no question
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return (thread_id, text) if text.strip() and len(text) <= _MOST_CHARACTERS else None
 

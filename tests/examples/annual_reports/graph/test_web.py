@@ -126,6 +126,8 @@ def shared() -> Iterator[TestClient]:
         ({"content": json.dumps({"thread": "x", "text": "y" * 2_001}).encode()}, 400),
         ({"content": b" " * 20_000}, 400),
         ({"content": json.dumps(["x"]).encode()}, 400),
+        ({"content": b"[" * 15_000}, 400),
+        ({"content": b'{"thread": "x", "text": "\\ud800"}'}, 400),
     ],
 )
 def test_questions_come_from_the_page_alone_and_have_a_shape(
