@@ -47,10 +47,10 @@ ROOT = Path(__file__).resolve().parent.parent
 STORES = ("memory", "sqlite", "postgres")
 
 # Two shared cores make any deadline a coin toss; what is slow is measured in bench/.
-hypothesis.settings.register_profile("default", max_examples=40, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
+# What everyone runs is the same every time; faults are looked for with "deep", whose examples differ from run to run.
+hypothesis.settings.register_profile("default", max_examples=60, deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("deep", max_examples=2000, deadline=None)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------

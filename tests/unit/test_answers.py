@@ -32,6 +32,8 @@ SAME = [
     ("在2020年，嘉实基金管理有限公司成立了多少基金?", "嘉实基金管理有限公司2020年成立了多少基金"),
     ("What's the R&D cost of BHP?", "What is the research and development cost of BHP?"),
     ("公司2020年度报告的页数", "公司2020年年度报告的页数"),
+    ("1950年600519的营业收入是多少？", "一九五〇年600519的营业收入为多少"),
+    ("Could you tell me, in 2019, what was the revenue of BHP?", "What was the revenue of BHP in 2019?"),
 ]
 
 OTHER = [

@@ -54,6 +54,7 @@ _STOPS = str.maketrans(
 _ENDS = re.compile(r"[\s?.!,;:~…]+$|^[\s?.!,;:~…]+")
 _GLUED_BEFORE = re.compile(r"[A-Za-z0-9][.,]?$")
 _GLUED_AFTER = re.compile(r"[.,]?[0-9]")
+_BEFORE_CODE, _CODE_AFTER = re.compile(r"[年月日号]$"), re.compile(r"[0-9]{3}")
 _SIGN = re.compile(r"[$¥€£₩₹฿₽]")
 _CURRENCY = re.compile(r"(?i:dollar|euro|pound|yen|yuan|rupee|won|[a-z]{3}$)|[元圆镑]")
 _NOTHING = re.compile(r"(?:[A-Z]{3} )?-?0(?![\d.])")
@@ -168,9 +169,13 @@ def _marked(text: str, signs: dict[str, str]) -> str:
 
 
 def _torn(text: str, fact: Fact) -> bool:
-    """Whether a figure is a part of something longer, such as `,000 million` of `than15,000 million`."""
-    before, after = text[max(fact.start - 2, 0) : fact.start], text[fact.end : fact.end + 2]
-    return bool(_GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after))
+    """Whether a figure is a part of something longer, such as `,000 million` of `than15,000 million`.
+
+    A date is none that its own sign ends before a number too long to be its month or day: `2024年600519的净利润`.
+    """
+    before, after = text[max(fact.start - 2, 0) : fact.start], text[fact.end : fact.end + 3]
+    ended = fact.kind is Kind.DATE and _BEFORE_CODE.search(fact.text) and _CODE_AFTER.match(after)
+    return bool(_GLUED_BEFORE.search(before) or (_GLUED_AFTER.match(after) and not ended))
 
 
 def _value(fact: Fact) -> str | None:

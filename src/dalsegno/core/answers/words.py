@@ -102,7 +102,8 @@ NO_ARTICLES = re.compile(
 INDIRECT = re.compile(
     r"^(?:(?:can|could|would|will) you (?:please |kindly )?(?:tell me|let me know)"
     r"|(?:do you|does anyone|does anybody|do any of you) know|tell me|let me know"
-    r"|i (?:want|would like|need|wish) to know|i'd like to know)[, ]+(?=(?:what|who|where|when|which|how|why)\b)"
+    r"|i (?:want|would like|need|wish) to know|i'd like to know)[, ]+"
+    "(?=(?:(?:in|during|for|on) [\ue000-\ue7ff] ?,? ?)?(?:what|who|where|when|which|how|why)\\b)"
 )
 """Courtesy after which a question stands in the order of a statement: `tell me what it is`."""
 
