@@ -3,6 +3,7 @@ killed, repeated and run by several at once."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -77,6 +78,13 @@ def test_a_thread_that_was_left_goes_whole(ds, execute):
     assert ids(ds) == ["new"]
     assert [each.thread_id for each in ds.threads.list(deleted=True)] == ["new", "old"]
     assert ds.threads.check().clean
+
+
+def test_a_thread_that_was_left_for_hours_is_told_by_the_second(ds, execute):
+    talk(ds, "old")
+    execute("UPDATE ds_threads SET updated_at = updated_at - 7200123456")
+    (found,) = ds.retention.plan(RetentionPolicy(expire_after=timedelta(hours=1))).threads
+    assert re.fullmatch(r"idle for 2:00:\d\d", found.expires or "")
 
 
 def ask(ds: Any, thread: str) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dalsegno.contracts import Op, Step
 from dalsegno.core.retention import CheckpointFact, RetentionPolicy, leaving, policy_for
@@ -163,7 +163,8 @@ def _found(row: ThreadRow, policies: Sequence[RetentionPolicy]) -> Op[_Found | N
         ((updated_at,),) = yield Step("thread_used", row.key)
         idle = now - from_micros(updated_at)
         if idle > policy.expire_after:
-            return _Found(policy, expires=f"idle for {idle.days} days" if idle.days > 1 else f"idle for {idle}")
+            long = f"{idle.days} days" if idle.days > 1 else str(idle - timedelta(microseconds=idle.microseconds))
+            return _Found(policy, expires=f"idle for {long}")
     facts = [
         CheckpointFact(number=ckpt, namespace=ns, branch=branch, at=from_micros(created_at), stored=bool(stored))
         for ckpt, ns, _, branch, created_at, stored in (yield Step("checkpoint_facts", row.key))
