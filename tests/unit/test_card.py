@@ -9,6 +9,7 @@ from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Card, Entry, Evidence, Modality
 from dalsegno.core.card.findings import Sort, Told, findings_from_json, findings_to_json
 from dalsegno.core.card.gate import admit
+from dalsegno.core.card.options import listed
 from dalsegno.core.card.own_words import own_words
 from dalsegno.core.card.rendering import line_of, render
 from dalsegno.core.facts import invented
@@ -123,6 +124,160 @@ def test_a_bare_answer_chooses_from_the_list_that_was_just_shown(offer, answer):
 )  # fmt: skip
 def test_what_is_no_answer_to_the_list_decides_nothing(offer, answer):
     assert card("user: Plan it.", offer, f"user: {answer}").decisions == ()
+
+
+PLACES = (
+    "assistant: I can think of three: (1) Lisbon, about $9,800; (2) Porto, about $8,200; (3) Madrid, about $10,400. "
+    "Which one do you prefer?"
+)
+PLACES_ZH = "assistant: 有三个选择：\n1. 杭州（人均800元）\n2. 苏州（人均650元）\n3. 南京（人均700元）\n您更喜欢哪个？"
+CLOUDS = "assistant: Option A: AWS, option B: Google Cloud, option C: Azure. Which would you pick?"
+WAYS = "assistant: Two ways:\n1. Roll back to 2.3.1\n2. Patch the session handler\nWhich one?"
+FLIGHTS = (
+    "assistant: Flights:\n1. HAT045, departs 7 AM, $299\n2. HAT112, departs 2 PM, $1,310\nWhich one would you like?"
+)
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer", "option"),
+    [
+        (PLACES, "Porto", "2: Porto, about $8,200"),
+        (PLACES, "Porto, please.", "2: Porto, about $8,200"),
+        (PLACES, "Ok, let's do Porto", "2: Porto, about $8,200"),
+        (PLACES, "Madrid it is!", "3: Madrid, about $10,400"),
+        (PLACES, "Porto sounds good. But no flights before 11 AM.", "2: Porto, about $8,200"),
+        (PLACES, "Let's book a hotel in Lisbon.", "1: Lisbon, about $9,800"),
+        (PLACES_ZH, "苏州", "2: 苏州（人均650元）"),
+        (PLACES_ZH, "那就苏州吧", "2: 苏州（人均650元）"),
+        (PLACES_ZH, "杭州吧，谢谢", "1: 杭州（人均800元）"),
+        (PLACES_ZH, "我选南京，离得近", "3: 南京（人均700元）"),
+        (PLACES_ZH, "650元的那个吧", "2: 苏州（人均650元）"),
+        (CLOUDS, "Let's go with Google Cloud.", "B: Google Cloud"),
+        (WAYS, "Let's patch the session handler.", "2: Patch the session handler"),
+        (FLIGHTS, "HAT112 please", "2: HAT112, departs 2 PM, $1,310"),
+        (FLIGHTS, "the 2 PM one", "2: HAT112, departs 2 PM, $1,310"),
+        (FLIGHTS, "I'll take the $1310 one", "2: HAT112, departs 2 PM, $1,310"),
+        ("assistant: Which one?\n1. R\n2. Julia", "R", "1: R"),
+    ],
+)
+def test_an_option_may_be_called_by_its_name(offer, answer, option):
+    (decision,) = card("user: Plan it.", offer, f"user: {answer}").decisions
+    assert decision.text.endswith(f" ← #2 assistant: {option}")
+    assert decision.coordinates == ("#3 user", "#2 assistant")
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer"),
+    [
+        (PLACES, "Barcelona"),
+        (PLACES, "Porto?"),
+        (PLACES, "Not Porto."),
+        (PLACES, "Maybe Porto"),
+        (PLACES, "Porto or Lisbon"),
+        (PLACES, "Porto weather"),
+        (PLACES, "forget Porto"),
+        ("assistant: 1. Baggage: any bags?\n2. Meals: any wishes?\nPlease tell me.", "user: Baggage"),
+        (PLACES, "Thanks"),
+        (PLACES_ZH, "苏州，太贵了"),
+        (PLACES_ZH, "苏州太热了"),
+        (PLACES_ZH, "不去苏州"),
+        (PLACES_ZH, "他们选南京，还是杭州"),
+        ("assistant: 1. your user id\n2. your reservation\nPlease send both.", "user id"),
+        ("assistant: Hello!", "Porto"),
+    ],
+)
+def test_a_name_that_chooses_nothing_decides_nothing(offer, answer):
+    assert card("user: Plan it.", offer, f"user: {answer}").decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "I can cancel now or at the end of the billing period (Dec 31). Which would you prefer?",
+            "End of the billing period.",
+        ),
+        ("Would you like to cancel now or at the end of the billing period?", "At the end of the billing period"),
+        ("Do you prefer the aisle or the window?", "The window, please."),
+        ("推荐小米按摩仪，399元。要下单吗？", "下单吧，寄到杭州市西湖区文三路18号"),
+        ("您想今天配送还是明天上午配送？", "明天上午"),
+    ],
+)
+def test_a_name_answers_the_question_that_offers_it(question, answer):
+    (decision,) = card("user: Do it.", f"assistant: {question}", f"user: {answer}").decisions
+    assert decision.text == f"{answer} ← #2 assistant: {question}"
+    assert (
+        card("user: Do it.", f"assistant: {question}", "user: Wait.", "assistant: OK.", f"user: {answer}").decisions
+        == ()
+    )
+    assert card("user: Do it.", f"assistant: {question}", "user: Ann Lee").decisions == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let's use the gift card, and I don't need insurance.",
+        "Let's go with the bus rather than the train.",
+        "Let's book the harbour hotel.",
+    ],
+)
+def test_a_name_that_is_denied_or_not_asked_for_is_not_quoted(text):
+    listed = "assistant: 1. the train\n2. insurance\n3. the bus\nTell me when you're ready."
+    assert texts(card("user: Plan it.", listed, f"user: {text}").decisions) == [text]
+    which = listed.replace("Tell me when you're ready.", "Which of these would you like?")
+    (decision,) = card("user: Plan it.", which, f"user: {text}").decisions
+    assert ("← #2 assistant: 3: the bus" in decision.text) == ("bus" in text)
+
+
+def test_a_decision_quotes_what_was_asked_last_not_an_older_list():
+    asked = "assistant: Would you like to take the bus at 9 AM?"
+    (decision,) = card("user: Plan it.", NUMBERED, asked, "user: Yes, please use the bus at 9 AM.").decisions
+    assert decision.coordinates == ("#4 user", "#3 assistant")
+
+
+def test_a_yes_to_an_either_or_decides_nothing():
+    assert card("user: Do it.", "assistant: Would you like to cancel now or on Monday?", "user: Yes.").decisions == ()
+
+
+def test_a_change_by_name_replaces_the_choice_from_the_same_list_however_far_back():
+    between = ["user: And the weather?", "assistant: Fine."] * 10
+    found = card("user: Plan it.", PLACES, "user: Porto", *between, "user: Actually, let's switch to Lisbon after all.")
+    (decision,) = found.decisions
+    assert decision.coordinates == ("#24 user", "#2 assistant")
+    assert decision.supersedes == ("#3 user",)
+    assert card("user: Plan it.", PLACES, *between, "user: Let's meet in Lisbon.").decisions[0].coordinates == (
+        "#23 user",
+    )
+
+
+def test_a_choice_by_name_can_be_taken_back_by_name():
+    assert (
+        card("user: Plan it.", PLACES, "user: Let's do Porto.", "assistant: OK.", "user: Forget Porto.").decisions == ()
+    )
+    assert card("user: 策划团建", PLACES_ZH, "user: 那就苏州吧", "assistant: 好的", "user: 不去苏州了").decisions == ()
+
+
+def test_a_choice_by_name_stands_however_many_short_messages_come_later():
+    later = [line for name in ("Ann Lee", "Bob Ray") * 60 for line in (OFFER, f"user: {name}")]
+    found = card("user: Plan it.", PLACES, "user: Porto", *later)
+    assert [entry.coordinates for entry in found.decisions] == [("#3 user", "#2 assistant")]
+    assert len(found.findings) < 120
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        (PLACES, "123"),
+        (CLOUDS, "abc"),
+        ("方案A：一次发布，费用4万元；方案B：分两批发布。您看选哪个？", "ab"),
+        ("A: the train, B: the bus", "ab"),
+        ("as clause (2) of the contract and clause (4) say", ""),
+        ("see (a) and think again", ""),
+        ("Plan A is dead.", ""),
+    ],
+)
+def test_a_list_may_stand_within_a_line(text, labels):
+    assert "".join(label for label, _ in listed(text)) == labels
 
 
 def test_an_answer_far_from_its_list_or_to_a_newer_one_without_it_decides_nothing():

@@ -72,6 +72,9 @@ DECIDES = [
     "批准。",
     "统一用 FastAPI。",
     "OK，就这个。",
+    "对了，改寄到上海浦东世纪大道100号",
+    "方案里先不写价格预测",
+    "Looks good, but change the headline to something shorter.",
 ]
 
 
@@ -221,6 +224,8 @@ DOES_NOT_DECIDE = [
     "该怎么做决定呢？",
     "最终决定权在客户那里。",
     "暂定方案B，等法务确认。",
+    "对了，明天几点开会来着",
+    "对了，我的电话换了。",
 ]
 
 
@@ -288,6 +293,9 @@ WITHDRAWS = [
     "方案B作废。",
     "先不按方案B执行。",
     "刚才的不算。",
+    "Forget Porto.",
+    "Drop the landing page.",
+    "不去苏州了",
 ]
 
 
@@ -305,6 +313,9 @@ def test_a_user_takes_back(text: str):
         "取消订单号 12345 的费用是多少？",
         "不要紧。",
         "I never fly on Mondays.",
+        "Drop me a line.",
+        "Skip to the end.",
+        "不要太大了",
     ],
 )
 def test_what_takes_nothing_back(text: str):
@@ -327,6 +338,10 @@ CONSTRAINTS = [
     "At least two reviewers have to sign.",
     "Never deploy on Fridays.",
     "Keep it under $300.",
+    "Keep it under 400 words.",
+    "Keep the whole report within 12 pages, please.",
+    "I need it by Thursday noon.",
+    "We want the draft ready by Monday.",
 ]
 
 

@@ -22,7 +22,7 @@ from dalsegno.core.card.entries import Card
 from dalsegno.core.card.extraction import Extraction
 from dalsegno.core.card.findings import ANSWER, QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.listening import DECIDERS, listen
-from dalsegno.core.card.standing import answered_list, may_answer, standing
+from dalsegno.core.card.standing import answer_to, may_answer, standing
 
 __all__ = ["Notes", "advance", "card_of", "hear", "join", "withdraw"]
 
@@ -31,6 +31,7 @@ _ROOM = {
     Sort.DECISION: 60,
     Sort.PROPOSAL: 16,
     Sort.OFFER: 8,
+    Sort.NAMING: 16,
     Sort.WITHDRAWAL: 24,
     Sort.PROMISE: 40,
     Sort.DONE: 24,
@@ -109,7 +110,7 @@ def _opening(findings: Sequence[Finding], told: Told) -> bool:
 def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The newest of each sort; the first goals stay, and of facts with one subject the last two."""
     ordered = sorted(findings, key=lambda one: one.order)
-    answered = _answered(ordered)
+    answered, chosen = _answered(ordered)
     seen: Counter[tuple[Sort, bool, bool]] = Counter()
     subjects: Counter[tuple[str, str, bool]] = Counter()
     kept: list[Finding] = []
@@ -122,23 +123,30 @@ def _tidy(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             kept.append(one)
             continue
         asked = one.kind in (QUESTION, QUERY)
-        seen[one.sort, bool(one.by), asked] += 1
-        if seen[one.sort, bool(one.by), asked] <= (_QUESTIONS if asked else _ROOM[one.sort]):
+        sort = Sort.DECISION if id(one) in chosen else one.sort
+        seen[sort, bool(one.by), asked] += 1
+        if seen[sort, bool(one.by), asked] <= (_QUESTIONS if asked else _ROOM[sort]):
             kept.append(one)
     return tuple(reversed(kept))
 
 
-def _answered(ordered: Sequence[Finding]) -> frozenset[int]:
-    """What agreements that say nothing else have answered: without it they would decide nothing any more."""
+def _answered(ordered: Sequence[Finding]) -> tuple[frozenset[int], frozenset[int]]:
+    """What agreements that say nothing else have answered: without it they would decide nothing any more.
+
+    Besides, the namings among those agreements: they are decisions.
+    """
     found: set[int] = set()
+    chosen: set[int] = set()
     for at, one in enumerate(ordered):
-        if one.sort is Sort.DECISION and one.bare and not one.option:
+        if one.kind == ANSWER or one.sort is Sort.NAMING:
+            before = (old for old in reversed(ordered[:at]) if (old.options or old.sort is Sort.OFFER) and not old.by)
+            if (shown := answer_to(one, before)) is not None:
+                found.add(id(shown[0]))
+                chosen.update((id(one),) if one.sort is Sort.NAMING else ())
+        elif one.sort is Sort.DECISION and one.bare and not one.option:
             offers = (old for old in reversed(ordered[:at]) if old.sort in (Sort.OFFER, Sort.PROPOSAL) and not old.by)
             found.update(id(offer) for offer in itertools.islice(filter(partial(may_answer, one), offers), 1))
-        elif one.kind == ANSWER:
-            shown = answered_list(one, (old for old in reversed(ordered[:at]) if old.options and not old.by))
-            found.update(() if shown is None else (id(shown),))
-    return frozenset(found)
+    return frozenset(found), frozenset(chosen)
 
 
 def card_of(notes: Notes, version: int = 0) -> Card:

@@ -22,6 +22,7 @@ from dalsegno.errors import Damaged
 __all__ = [
     "ANSWER",
     "CONFIRMS",
+    "EITHER",
     "QUERY",
     "QUESTION",
     "Finding",
@@ -35,6 +36,8 @@ __all__ = [
 QUESTION, QUERY = "question", "query"
 """Kinds of offers: what someone who may decide asks the others, for their consent, or without a word for that. They
 stand in no card; an agreement decides them."""
+EITHER = "either"
+"""Kind of an offer of several things at once, which a mere yes does not answer."""
 ANSWER = "answer"
 """Kind of a decision that names one of the options just listed and says hardly anything else."""
 CONFIRMS = "confirms"
@@ -42,12 +45,17 @@ CONFIRMS = "confirms"
 
 
 class Sort(StrEnum):
-    """What a finding is."""
+    """What a finding is.
+
+    A naming is a message that is hardly more than a name, such as `Porto, please.`; it is a decision where an option of
+    that name was just offered, and else nothing.
+    """
 
     GOAL = "goal"
     DECISION = "decision"
     PROPOSAL = "proposal"
     OFFER = "offer"
+    NAMING = "naming"
     WITHDRAWAL = "withdrawal"
     PROMISE = "promise"
     DONE = "done"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
-from dalsegno.core.card.findings import ANSWER, CONFIRMS, QUERY, QUESTION, Finding, Sort, Told
+from dalsegno.core.card.findings import ANSWER, CONFIRMS, EITHER, QUERY, QUESTION, Finding, Sort, Told
 from dalsegno.core.card.judged import (
     AT_ONCE,
     DEADLINE,
@@ -36,7 +36,7 @@ from dalsegno.core.card.judged import (
     wholehearted,
     willing,
 )
-from dalsegno.core.card.options import answer_in, label_in, listed
+from dalsegno.core.card.options import answer_in, label_in, listed, name_in
 from dalsegno.core.card.own_words import own_words
 from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
 from dalsegno.core.card.slots import slots
@@ -258,6 +258,21 @@ class _Hearing:
             decided = [one for one in decided if one.kind != ANSWER]  # a list of his own, or no choice
         full = [one for one in decided if not one.bare or one.kind == ANSWER]
         yield from (full or decided[-1:])[:_MOST]
+        if not decided and len(self._sentences) == 1 and (found := self._naming(self._sentences[0])) is not None:
+            yield found
+
+    def _naming(self, one: _Sentence) -> Finding | None:
+        """A message that is hardly more than a name: of an option, where a list was just shown."""
+        if not name_in(one.low) or asked(one.low) or reported(one.low) or phrases.WITHDRAWS.search(one.low):
+            return None
+        return _finding(
+            self._told,
+            Sort.NAMING,
+            one.shown,
+            bare=True,
+            refers=True,
+            instead=bool(phrases.INSTEAD.search(one.low)),
+        )
 
     def _withdrawal(self, one: _Sentence) -> Finding | None:
         found = phrases.WITHDRAWS.search(one.low)
@@ -340,7 +355,9 @@ class _Hearing:
         text = asking[-1].shown if asking else extract(self._own, _GOAL_TOKENS)
         if asking and not options and len(self._sentences) > 1:
             text = extract(self._own, 2 * _GOAL_TOKENS)
-        yield _finding(self._told, Sort.OFFER, text, options=options, bare=not asking or open_question(asking[-1].low))
+        bare = not asking or open_question(asking[-1].low)
+        kind = EITHER if asking and _EITHER.search(asking[-1].low) else ""
+        yield _finding(self._told, Sort.OFFER, text, options=options, bare=bare, kind=kind)
 
     def _proposals(self) -> Iterator[Finding]:
         count = 0

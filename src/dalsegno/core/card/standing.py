@@ -8,6 +8,10 @@ Rules of this module:
   the words stand as they are.
 * A bare answer (`B.` `第二个吧。`) decides where the last list that somebody else showed is near and has that option; a
   number or an ordinal only where that list came with the question which one. Else it decides nothing.
+* A decision that has no label takes the option whose name it says, from a list that somebody else showed near before
+  it, or, where it says that it replaces something, from a list that was chosen from. A message that is hardly more than
+  such a name (`Porto, please.` `那就苏州吧`) decides only where that list came with the question which one, or where
+  the question right before it has all that it names (`Now, or at the end of the month?`).
 * A later decision on the same matter replaces the earlier: the same list of options, the same value, or a sentence
   that says so itself (`instead`, `改成`) about the same things. Whether two matters are one is never guessed: else both
   stand.
@@ -28,14 +32,16 @@ from dataclasses import dataclass, replace
 from dalsegno.core.card import phrases
 from dalsegno.core.card.clipping import clip
 from dalsegno.core.card.entries import Entry, Evidence, Modality
-from dalsegno.core.card.findings import ANSWER, CONFIRMS, QUERY, QUESTION, Finding, Sort
-from dalsegno.core.card.options import option_called
+from dalsegno.core.card.findings import ANSWER, CONFIRMS, EITHER, QUERY, QUESTION, Finding, Sort
+from dalsegno.core.card.options import name_in, option_called, option_meant, option_named, said_of
 from dalsegno.core.card.terms import alike, skeleton, terms
 
-__all__ = ["Standing", "answered_list", "may_answer", "standing"]
+__all__ = ["Standing", "answer_to", "may_answer", "standing"]
 
 _NEAR = 6
 """How many numbers back an agreement or a recall without a name may reach."""
+_AT_ONCE = 2
+"""How many numbers back a question may stand that a mere name answers, or one of several things at once."""
 _SURE = 0.5
 _LONGEST_REFERENCE = 240
 _SHOWN_PROPOSALS = 12
@@ -100,15 +106,50 @@ def may_answer(one: Finding, offer: Finding) -> bool:
     """Whether an agreement without a name may be the answer to what was offered or asked."""
     if not 0 < one.place - offer.place <= _NEAR or offer.author == one.author:
         return False
-    return not (offer.sort is Sort.OFFER and offer.bare) and not (offer.kind == QUERY and one.kind == CONFIRMS)
+    if offer.sort is Sort.OFFER and offer.bare:
+        return False
+    if offer.kind == EITHER and (one.bare or one.place - offer.place > _AT_ONCE):
+        return False
+    return not (offer.kind == QUERY and one.kind == CONFIRMS)
 
 
-def answered_list(one: Finding, lists: Iterable[Finding]) -> Finding | None:
-    """The list of options that a bare answer chooses from, of those that were shown, the newest first."""
-    shown = next((old for old in lists if old.place < one.place and old.author != one.author), None)
-    if shown is None or one.place - shown.place > _NEAR or option_called(one.option, shown.options) is None:
+def answer_to(one: Finding, earlier: Iterable[Finding]) -> tuple[Finding, tuple[str, str] | None] | None:
+    """What a bare answer or a name chooses from, and the option.
+
+    Args:
+        one: the answer.
+        earlier: the lists and offers before it that no model found, the newest first.
+
+    Returns:
+        The newest list that somebody else showed, where it has that option. For a name, also the question right before
+        it that offers what is named; it has no options. None where it answers nothing.
+    """
+    asked = [old for old in earlier if 0 < one.place - old.place <= _NEAR and old.author != one.author]
+    shown = next((old for old in asked if old.options), None)
+    if one.sort is not Sort.NAMING:
+        called = option_called(one.option, shown.options) if shown else None
+        which = not one.option.isdigit() or (shown is not None and _which(shown))
+        return (shown, called) if shown and called and which else None
+    name = name_in(one.text.lower())
+    called = option_named(name, shown.options) if shown and _which(shown) else None
+    if shown and called:
+        return shown, called
+    offer = next((old for old in asked if old.sort is Sort.OFFER), None)
+    if offer is None or offer.options or one.place - offer.place > _AT_ONCE or not said_of(name, offer.text):
         return None
-    return shown if not one.option.isdigit() or phrases.CHOOSE_ONE.search(shown.text.lower()) else None
+    return offer, None
+
+
+def _which(shown: Finding) -> bool:
+    return phrases.CHOOSE_ONE.search(shown.text.lower()) is not None
+
+
+def _optional(offer: Finding, called: tuple[str, str] | None) -> tuple[Finding, str, str]:
+    """What a decision refers to: an option, or all that was offered."""
+    if called is None:
+        return offer, offer.text, ""
+    label, words = called
+    return offer, f"{label.upper()}: {words}", label
 
 
 @dataclass(slots=True)
@@ -192,9 +233,11 @@ class _Table:
             self.lists.append(one)
 
     def _decision(self, one: Finding) -> None:
-        offer, wording = self._referred(one)
+        offer, wording, label = self._referred(one)
         if one.bare and offer is None:
             return
+        if label and not one.option:
+            one = replace(one, option=label, matter="option")
         text = one.text
         evidence = [*_evidences(one)]
         if offer is not None:
@@ -213,30 +256,50 @@ class _Table:
         self.proposals = [old for old in self.proposals if old.finding is not offer]
         self.decisions.append(item)
 
-    def _referred(self, one: Finding) -> tuple[Finding | None, str]:
-        """The offer or proposal that a decision takes up, and the words of it that count."""
-        if one.backing or not one.refers:
-            return None, ""
+    def _referred(self, one: Finding) -> tuple[Finding | None, str, str]:
+        """The offer or proposal that a decision takes up, the words of it that count, and the option's label."""
+        if one.backing:
+            return None, "", ""
         earlier = [item.finding for item in self.proposals if item.finding.place < one.place]
         heard = [offer for offer in earlier if not offer.by]
-        if one.kind == ANSWER:
-            shown = answered_list(one, reversed(self.lists))
-            called = option_called(one.option, shown.options) if shown else None
-            return (shown, f"{called[0].upper()}: {called[1]}") if called else (None, "")
+        if one.kind == ANSWER or one.sort is Sort.NAMING:
+            known = {id(each): each for each in (*self.lists, *heard)}.values()
+            chosen = answer_to(one, sorted(known, key=lambda each: each.order, reverse=True))
+            return (None, "", "") if chosen is None else _optional(*chosen)
         if one.option:
-            known = {id(offer) for offer in heard}
-            listed = [old for old in self.lists if id(old) not in known and old.place < one.place]  # chosen from before
-            for offer in sorted((*heard, *listed), key=lambda each: each.order, reverse=True):
-                called = option_called(one.option, offer.options)
-                if called is not None:
-                    return offer, f"{called[0].upper()}: {called[1]}"
-                if offer.option == one.option:
-                    return offer, offer.text
-            return None, ""
-        for offer in (*reversed(heard), *reversed([other for other in earlier if other.by])):
-            if may_answer(one, offer):
-                return offer, offer.text
-        return None, ""
+            return self._labelled(one, heard)
+        candidates = (*reversed(heard), *reversed([other for other in earlier if other.by])) if one.refers else ()
+        offer = next((other for other in candidates if may_answer(one, other)), None)
+        meant = self._meant_option(one, since=offer.place if offer else 0)
+        if meant is not None:
+            return _optional(*meant)
+        return (None, "", "") if offer is None else (offer, offer.text, "")
+
+    def _labelled(self, one: Finding, heard: Sequence[Finding]) -> tuple[Finding | None, str, str]:
+        known = {id(offer) for offer in heard}
+        listed = [old for old in self.lists if id(old) not in known and old.place < one.place]  # chosen from before
+        for offer in sorted((*heard, *listed), key=lambda each: each.order, reverse=True):
+            called = option_called(one.option, offer.options)
+            if called is not None:
+                return _optional(offer, called)
+            if offer.option == one.option:
+                return offer, offer.text, one.option
+        return None, "", ""
+
+    def _meant_option(self, one: Finding, since: int) -> tuple[Finding, tuple[str, str]] | None:
+        """The list whose option a decision names in words, and the option; no list older than what it answers."""
+        if one.by:
+            return None
+        near = [old for old in self.lists if 0 < one.place - old.place <= _NEAR and old.author != one.author]
+        shown = [old for old in near if old.place >= since]
+        if one.instead:
+            shown = [*(old.referred for old in self.decisions if old.referred and old.referred.options), *shown]
+        for old in reversed(shown):
+            lettered = not old.options[0][0].isdigit()
+            called = option_meant(one.text, old.options, loosely=_which(old)) if lettered or _which(old) else None
+            if called is not None:
+                return old, called
+        return None
 
     def _same_matter(self, old: _Item, new: _Item) -> bool:
         one, other = old.finding, new.finding
@@ -356,6 +419,7 @@ _TAKEN = {
     Sort.PROPOSAL: _Table._proposal,  # noqa: SLF001
     Sort.OFFER: _Table._proposal,  # noqa: SLF001
     Sort.DECISION: _Table._decision,  # noqa: SLF001
+    Sort.NAMING: _Table._decision,  # noqa: SLF001
     Sort.WITHDRAWAL: _Table._withdrawal,  # noqa: SLF001
     Sort.PROMISE: _Table._promise,  # noqa: SLF001
     Sort.DONE: _Table._done,  # noqa: SLF001
