@@ -282,17 +282,16 @@ def test_no_byte_of_an_erased_thread_is_left_and_another_is_untouched(url: str, 
             with psycopg.connect(url, autocommit=True) as db:
                 db.execute("ANALYZE")
         seen = {hit.partition(" in ")[0] for hit in disk.hits(hers.all)}
-        assert seen == set(hers.all), (
-            set(hers.all) - seen
-        )  # each marker was somewhere, so that its absence means something
+        # each marker was somewhere, so that its absence means something; a lease that was let go leaves its holder to chance
+        assert {word for word in hers.all if "Holder" not in word} <= seen
         before = snapshot(theirs, his_id)
         report = mine.erasure.user()
         assert report.rewritten
         assert {each.thread_id for each in report.threads} == {her_id, f"{her_id} deleted"}
         assert disk.hits(hers.all) == set()
         assert snapshot(theirs, his_id) == before
-        kept = {word for word in his.all if "Holder" not in word}  # a lease that was let go leaves its holder to chance
-        assert {hit.partition(" in ")[0] for hit in disk.hits(his.all)} == kept
+        kept = {word for word in his.all if "Holder" not in word}
+        assert {hit.partition(" in ")[0] for hit in disk.hits(his.all)} >= kept
         for ds in (mine, theirs):
             assert ds.actions.verify().sound
             assert ds.threads.check().clean

@@ -118,6 +118,14 @@ WRITTEN = [
         dt.time(1, tzinfo=dt.timezone(dt.timedelta(hours=-1), "X")),
         '{"$time":"01:00:00","tz":{"$timezone":[-1,82800,0,"X"]}}',
     ),
+    (  # an offset that Python's own parser reads as none
+        dt.time(1, tzinfo=dt.timezone(dt.timedelta(microseconds=1))),
+        '{"$time":"01:00:00","tz":{"$timezone":[0,0,1]}}',
+    ),
+    (
+        dt.datetime(2026, 1, 1, tzinfo=dt.timezone(dt.timedelta(microseconds=-1))),
+        '{"$datetime":"2026-01-01T00:00:00","tz":{"$timezone":[-1,86399,999999]}}',
+    ),
     (dt.date(2024, 1, 2), '{"$date":"2024-01-02"}'),
     (dt.timedelta(days=-1, microseconds=5), '{"$timedelta":[-1,0,5]}'),
     (BERLIN, '{"$zone":"Europe/Berlin"}'),

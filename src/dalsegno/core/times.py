@@ -62,6 +62,11 @@ def _parts(zone: timezone) -> tuple[timedelta, *tuple[str, ...]]:
     return zone.__getinitargs__()  # type: ignore[attr-defined, no-any-return] # undocumented, but what copying uses
 
 
+def _below_a_second(zone: timezone) -> bool:
+    """Whether the offset has microseconds only, which Python's own parser of times takes for none at all."""
+    return timedelta() != zone.utcoffset(None) and abs(zone.utcoffset(None)) < timedelta(seconds=1)
+
+
 def _timezone(value: timezone, _depth: int) -> Json:
     offset, *name = _parts(value)
     return {"$timezone": [offset.days, offset.seconds, offset.microseconds, *map(text, name)]}
@@ -85,7 +90,7 @@ DECODERS["$zone"] = lambda tree: _zone(only(tree, "$zone"))
 
 def _moment(tag: str, value: Any, depth: int) -> Json:
     zone: tzinfo | None = value.tzinfo
-    plain = zone is None or (type(zone) is timezone and len(_parts(zone)) == 1)
+    plain = zone is None or (type(zone) is timezone and len(_parts(zone)) == 1 and not _below_a_second(zone))
     tree: dict[str, Json] = {tag: value.isoformat() if plain else value.replace(tzinfo=None).isoformat()}
     if type(zone) is ZoneInfo:
         tree["zone"] = _zone_key(zone)
