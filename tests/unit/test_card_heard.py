@@ -286,6 +286,7 @@ WITHDRAWS = [
     "Let's not go with B.",
     "Forget about option B.",
     "Please don't go ahead with the booking.",
+    "Please don't send it.",
     "Hold off on the release.",
     "算了。",
     "取消吧。",
@@ -342,6 +343,14 @@ CONSTRAINTS = [
     "Keep the whole report within 12 pages, please.",
     "I need it by Thursday noon.",
     "We want the draft ready by Monday.",
+    "We can't spend more than 20k.",
+    "It has to run on Python 3.11.",
+    "Only vegetarian food for the team dinner.",
+    "Don't book anything on Sundays.",
+    "I'm allergic to peanuts.",
+    "我对花生过敏。",
+    "尽量避开早高峰。",
+    "截止日期是12月15日。",
 ]
 
 
@@ -369,6 +378,11 @@ def test_what_an_assistant_demands_binds_nobody(text: str):
         "预算最多是多少？",
         "客户说预算不能超过5万。",
         "差别不大。",
+        "Only joking.",
+        "Only one more question.",
+        "It has to do with my last order.",
+        "I can't wait any longer, bye!",
+        "最后我想问一下天气。",
     ],
 )
 def test_what_is_no_demand(text: str):
@@ -390,6 +404,17 @@ PROMISES = [
     ("这块报价单我来整理。", "user", "user", ""),
     ("我补两条边界用例。", "user", "user", ""),
     ("我先把报表权限加上。", "user", "user", ""),
+    ("I'm going to talk to Sarah about the budget tomorrow.", "user", "user", "tomorrow"),
+    ("We'll have the contract reviewed by legal before Friday.", "user", "user", "Friday"),
+    ("TODO: update the README", "user", "user", ""),
+    ("待办：更新接口文档", "user", "user", ""),
+    ("Action item: Kevin to update the roadmap by EOD Friday.", "user", "Kevin", "EOD Friday"),
+    ("Could you send me the invoice by Monday?", "user", "assistant", "Monday"),
+    ("Please send the invoice to Bob by Monday.", "user", "assistant", "Monday"),
+    ("Remind me to call the vendor next week.", "user", "assistant", "next week"),
+    ("下周三之前把合同初稿给我", "user", "assistant", "下周三之前"),
+    ("记得给王总打电话。", "user", "assistant", ""),
+    ("请李雷明天上午联系客户。", "user", "李雷", "明天上午"),
 ]
 
 
@@ -415,6 +440,15 @@ def test_who_promises_what_until_when(text: str, role: str, owner: str, due: str
         ("谢谢你的建议，我会去试试的。", "user"),
         ("最近我去了一场展览，非常开心。", "user"),
         ("请在西湖周边推荐一家酒店。", "user"),
+        ("请给我推荐一个景点，游玩时间要在3小时内。", "user"),
+        ("Please cancel my flight.", "user"),
+        ("Please let me know by Friday.", "assistant"),
+        ("I'm going to be honest with you.", "user"),
+        ("I'm going to need a bigger room.", "user"),
+        ("I remember that he told me to send it.", "user"),
+        ("我记得他说过。", "user"),
+        ("你记得吗", "user"),
+        ("If you can, please send it by Monday or cancel.", "user"),
     ],
 )
 def test_what_is_no_promise(text: str, role: str):

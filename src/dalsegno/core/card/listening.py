@@ -38,7 +38,7 @@ from dalsegno.core.card.judged import (
 )
 from dalsegno.core.card.options import answer_in, label_in, listed, name_in
 from dalsegno.core.card.own_words import own_words
-from dalsegno.core.card.promises import due_in, given_to, own_task, taken_on
+from dalsegno.core.card.promises import asked_for, due_in, given_to, noted, own_plan, own_task, taken_on
 from dalsegno.core.card.slots import slots
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
@@ -398,17 +398,27 @@ class _Hearing:
     def _promises(self) -> Iterator[Finding]:
         count = 0
         for one in self._sentences:
-            owner = given_to(one.text)
-            promised = one.has(Kind.COMMITMENT) or own_task(one.low) or (self._may_decide and taken_on(one.low))
-            if not (owner or promised) or count == _MOST or (asked(one.low) and not owner):
-                continue
+            if count == _MOST:
+                return
             due = due_in(one.text.strip(), one.low)
-            if not owner and self._idle(one.low, due):
+            owner = given_to(one.text) or self._asked_to(one, due)
+            promised = one.has(Kind.COMMITMENT) or own_task(one.low) or (self._may_decide and taken_on(one.low))
+            promised = promised or noted(one.low) or (bool(due) and own_plan(one.low))
+            if not (owner or promised) or (asked(one.low) and not owner):
+                continue
+            if not owner and not noted(one.low) and self._idle(one.low, due):
                 continue
             if promised and not owner and (conditional(one.low) or one.has(Kind.APPROVAL)):
                 continue
             count += 1
             yield _finding(self._told, Sort.PROMISE, one.shown, owner=owner or self._told.author, due=due)
+
+    def _asked_to(self, one: _Sentence, due: str) -> str:
+        """The assistant, where a user without a name asks something of him that is not for now."""
+        told = self._told
+        if told.role != "user" or told.author != told.role or not asked_for(one.low, due):
+            return ""
+        return "" if conditional(one.low) or reported(one.low) else "assistant"
 
     def _idle(self, low: str, due: str) -> bool:
         """Whether a promise is of the moment: of what is being done already, or of nothing that would be missed."""

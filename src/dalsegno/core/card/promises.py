@@ -9,6 +9,9 @@ Rules of this module:
   the speaker's own, stated and not asked, are a promise.
 * Without a time a deed counts where someone who may decide states it of himself, as people do among each other; what an
   assistant says it is doing is done by the time that anyone reads it.
+* What is written down as a task (`TODO: …`, `Action item: Kevin to …`, `待办：…`) is one. What a user asks of nobody by
+  name, until a date or to be reminded of (`Please send it by Monday`, `周三之前把初稿给我`), is a task of the
+  assistant's.
 * The due date is given in the words that were used, and only where a word says that it is one: `by Friday`,
   `no later than May 5`, `周五前`, `3个工作日内`.
 """
@@ -19,12 +22,12 @@ import re
 
 from dalsegno.core.facts.words import words
 
-__all__ = ["due_in", "given_to", "own_task", "taken_on"]
+__all__ = ["asked_for", "due_in", "given_to", "noted", "own_plan", "own_task", "taken_on"]
 
 _DAY = (
     r"(?:(?:this|next|coming)\s)?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month|quarter"
     r"|year|weekend)"
-    r"|today|tonight|tomorrow(?:\s(?:morning|afternoon|evening|night))?|noon|midnight|eod|eow|cob"
+    r"|today|tonight|tomorrow(?:\s(?:morning|afternoon|evening|night))?|noon|midnight|(?:eod|eow|cob)(?:\s(?:on\s)?(?:monday|tuesday|wednesday|thursday|friday|today|tomorrow))?"
     r"|end\sof\s(?:the\s)?(?:day|week|month|quarter|year)"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*\.?\s\d{1,2}(?:st|nd|rd|th)?(?:,?\s\d{4})?"
     r"|\d{1,2}(?:st|nd|rd|th)?\s(?:of\s)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -48,12 +51,13 @@ _HAN_DAY = (
     r"|下班|中午|晚上|早上|上午|下午"
 )
 _HAN_TIME = r"(?:上午|下午|早上|晚上|中午)?\s?\d{1,2}\s?(?:点半?|[:：]\d{2})"
+_HAN_PART = rf"(?:{_HAN_TIME}|上午|下午|早上|晚上|中午)"
 _HAN_BY = re.compile(
-    rf"(?P<a>(?:(?:{_HAN_DAY})\s?(?:{_HAN_TIME})?|{_HAN_TIME})(?:之前|以前|前|内|之内|截止|为止))"
+    rf"(?P<a>(?:(?:{_HAN_DAY})\s?{_HAN_PART}?|{_HAN_TIME})(?:之前|以前|前|内|之内|截止|为止))"
     r"|(?P<b>\d{1,3}\s?(?:个)?(?:工作日|小时|天|周|分钟|月)(?:之?内|以内)"
     r"|[一二两三四五六七八九十]{1,2}(?:个)?(?:工作日|小时|天|周|月)(?:之?内|以内))"
-    rf"|(?P<c>(?:{_HAN_DAY})\s?(?:{_HAN_TIME})?)(?=[^，。！？；\n]{{0,12}}(?:给|发|出|交|提交|完成|上线|发布"
-    rf"|同步|更新|搞定|确认|开|做|处理|跑|补|回))"
+    rf"|(?P<c>(?:{_HAN_DAY})\s?{_HAN_PART}?)(?=[^，。！？；\n]{{0,12}}(?:给|发|出|交|提交|完成|上线|发布"
+    rf"|同步|更新|搞定|确认|开|做|处理|跑|补|回|联系|通知|打|寄|送|约))"
 )
 
 
@@ -77,6 +81,7 @@ _NAMED = re.compile(
     r"|(?:^|[.!?]\s|\n)(?P<b>[A-Z][a-z]{1,15}),\s(?:please|can\syou|could\syou|you)\s"
     r"|(?:^|[.!?,;]\s|\n|\band\s)(?P<c>[A-Z][a-z]{1,15}(?:\s[A-Z][a-z]{1,15})?)\s(?:will|is\sgoing\sto|is\sto"
     r"|owns|takes|handles|is\sresponsible\sfor)\s(?!be\s(?:a|the|in|on|at)\b|need\b|have\sto\b)"
+    r"|(?i:\baction\s(?:item|point)s?\s?:|\btodo\s?:)\s?(?P<f>[A-Z][a-z]{1,15}(?:\s[A-Z][a-z]{1,15})?)\s(?:to|will)\s"
     r"|由(?P<d>[\u4e00-\u9fffA-Za-z_0-9]{1,8}?)(?:来)?(?:负责|跟进|处理|提交|完成|牵头|出)"
     r"|(?:请|让|麻烦)(?P<e>(?!你|您|大家|各位|问|再|帮|把|先|注意|确认|参考|查|看|在|给|为|用|按|到|从|于|以|将|对|推荐|提供|介绍|告诉|安排|预订)[\u4e00-\u9fff]{2,3}?)(?:在|于"
     r"|尽快|今天|明天|周|下周|本周|来|去|负责|跟进|提交|整理|补)"
@@ -88,7 +93,7 @@ _NOBODY = frozenset(
     )
 )
 _TASKS = re.compile(
-    r"\b(?:please|can\syou|could\syou|by\s|send|prepare|write|finish|check|review|fix|share|update|draft|submit"
+    r"\b(?:please|can\syou|could\syou|action\s(?:item|point)s?|todo|by\s|send|prepare|write|finish|check|review|fix|share|update|draft|submit"
     r"|call|book|will|owns|takes|handles|responsible)\b"
     r"|前|内|请|麻烦|负责|跟进|提交|整理|完成|出一|给|补|发|更新|处理|确认|准备|看一下|看下|做"
 )
@@ -109,6 +114,24 @@ _OWN_TASK = re.compile(
     rf"(?:^|[，,。；;：:\s])我(?:们|这边|来|先|再|会|就|也)?(?:{_HAN_DAY}|{_HAN_TIME}|晚些|稍后|会后|回头|等下"
     rf"|待会)(?:之前|以前|前|内|就|再|先|会|之后|后)?(?:我)?(?:再|先|会)?"
     r"(?:把|将|给|出|发|补|跑|写|整理|做|提交|更新|同步|上线|弄|交|改|测|画|联系|确认|安排|完成)(?!过|的时候|不)"
+)
+
+
+_OWN_PLAN = re.compile(
+    r"\b(?:i|we)(?:'m|'re|\sam|\sare)\s(?:also\s|then\s)?going\sto\s(?!be\b|need\b|have\sto\b|want\b|miss\b|go\b|try\b|think\b)[a-z]"
+    r"|\b(?:i|we)(?:'ll|\swill)\s(?:also\s)?(?:have|get|make\ssure|see\sto\sit)\b"
+)
+_NOTED = re.compile(
+    r"^[\s*>_#•-]*(?:\[\s?\]\s?)?(?:todo|to-do|action(?:\s(?:item|point))s?|follow-?up|待办(?:事项)?|行动项|跟进事项)[\s*_]*[:：]\s*\S"
+)
+_REQUEST = re.compile(
+    r"^\W*(?:and\s|also\s|then\s|ok(?:ay)?,?\s|so\s)?(?:please|(?:can|could|would|will)\syou(?:\splease)?|i(?:'d|\swould)\slike\syou\sto"
+    r"|i\s(?:need|want)\syou\sto)\s(?!note\b|be\saware\b|let\sme\sknow\b)[a-z]"
+    r"|[把将][^，。！？；\n]{1,20}(?:给|发|交|传|寄|提交)(?:给|到)?(?:我|我们|我方)|(?:发|交|传|寄)(?:给)?我(?!们?(?:的|说|看|讲|了|想))|给我们?(?=[，,。.！!；;\s]|\Z)"
+)
+_REMIND = re.compile(
+    r"^\W*(?:and\s|also\s|please\s|ok(?:ay)?,?\s)*(?:remind\s(?:me|us)\s(?:to|about|of|that)\b|don't\sforget\sto\b)"
+    r"|^[\s*]*(?:还有|另外|对了|请|麻烦)?[，,]?(?:你|您)?(?:记得|别忘了|不要忘了|到时候?提醒我|提醒我)(?![吗么的这那当]|你|您)"
 )
 
 
@@ -136,3 +159,23 @@ def own_task(low: str) -> bool:
 def taken_on(low: str) -> bool:
     """Whether a Chinese sentence says no more than what its speaker is about to do: `接口我来改`, `我补两条用例`."""
     return not low.isascii() and _PAST.search(low) is None and _TAKEN_ON.search(low) is not None
+
+
+def own_plan(low: str) -> bool:
+    """Whether an English sentence says what its speaker is going to do; with a date that is a promise."""
+    return _OWN_PLAN.search(low) is not None
+
+
+def noted(low: str) -> bool:
+    """Whether a sentence is written down as a task: `TODO: update the README`, `待办：更新接口文档`."""
+    return _NOTED.match(low) is not None
+
+
+def asked_for(low: str, due: str) -> bool:
+    """Whether a user's sentence asks for something until a date, or to be reminded of something."""
+    return _REMIND.match(low) is not None or (
+        bool(due) and _LIMIT.search(low) is not None and bool(_REQUEST.search(low))
+    )
+
+
+_LIMIT = re.compile(r"\b(?:by|before|no\slater\sthan|within|until|due)\s|前|之内|以内|[天日周时]内|截止|为止")
