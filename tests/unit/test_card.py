@@ -201,6 +201,8 @@ def test_a_name_that_chooses_nothing_decides_nothing(offer, answer):
         ("Do you prefer the aisle or the window?", "The window, please."),
         ("推荐小米按摩仪，399元。要下单吗？", "下单吧，寄到杭州市西湖区文三路18号"),
         ("您想今天配送还是明天上午配送？", "明天上午"),
+        ("推荐ThinkPad X1（9999元）和MacBook Air（8999元），您更喜欢哪款？", "MacBook Air"),
+        ("I found Luigi's and Osteria Nova. Which one do you prefer?", "Luigi's"),
     ],
 )
 def test_a_name_answers_the_question_that_offers_it(question, answer):
@@ -233,6 +235,13 @@ def test_a_decision_quotes_what_was_asked_last_not_an_older_list():
     asked = "assistant: Would you like to take the bus at 9 AM?"
     (decision,) = card("user: Plan it.", NUMBERED, asked, "user: Yes, please use the bus at 9 AM.").decisions
     assert decision.coordinates == ("#4 user", "#3 assistant")
+
+
+def test_an_agreement_decides_the_newest_question():
+    lines = ("assistant: 推荐甲和乙，您更喜欢哪款？", "user: 乙", "assistant: 总价10499元，确认下单吗？", "user: 确认")
+    found = card("user: 帮我选一款笔记本", *lines)
+    assert found.decisions[-1].text == "确认 ← #4 assistant: 总价10499元，确认下单吗？"
+    assert card("user: What is the weather?", "assistant: Sunny.", "user: ok thanks, bye").decisions == ()
 
 
 def test_a_yes_to_an_either_or_decides_nothing():
@@ -271,6 +280,8 @@ def test_a_choice_by_name_stands_however_many_short_messages_come_later():
         (CLOUDS, "abc"),
         ("方案A：一次发布，费用4万元；方案B：分两批发布。您看选哪个？", "ab"),
         ("A: the train, B: the bus", "ab"),
+        ("1) blue fox 2) red bird", "12"),
+        ("see page 3) and page 4)", ""),
         ("as clause (2) of the contract and clause (4) say", ""),
         ("see (a) and think again", ""),
         ("Plan A is dead.", ""),

@@ -518,7 +518,13 @@ def test_the_goal_is_the_opening_request_and_no_greeting():
 
 
 @pytest.mark.parametrize(
-    "text", ["The goal is now a launch in Berlin.", "目标改成六月前上线。", "New task: write the FAQ."]
+    "text",
+    [
+        "The goal is now a launch in Berlin.",
+        "目标改成六月前上线。",
+        "New task: write the FAQ.",
+        "Let's now focus on the email campaign instead.",
+    ],
 )
 def test_the_goal_is_stated_again(text: str):
     assert Sort.GOAL in sorts(text)

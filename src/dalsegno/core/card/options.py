@@ -77,7 +77,7 @@ _ITEM = re.compile(
     re.IGNORECASE,
 )
 _INLINE = re.compile(
-    r"(?:(?<![^\s,，、。.;；:：])|(?<=\band\s)|(?<=\bor\s))(?:[(（](?P<a>[A-Ha-h1-9])[)）]"
+    r"(?:(?<![^\s,，、。.;；:：])|(?<=\band\s)|(?<=\bor\s))(?:[(（]?(?P<a>[A-Ha-h1-9])[)）](?=\s|[^\x00-\x7f])"
     r"|(?:option|plan|choice|proposal|alternative|approach|方案|选项|计划)\s?(?P<b>[A-Ha-h1-9]|[一二三四五六七八九甲乙丙丁])"
     r"\s?(?:[:：=–—]|\s-\s|\bis\b|是|为)|(?P<c>[A-H])\s?(?:方案|计划)?\s?[:：])",
     re.IGNORECASE,

@@ -144,7 +144,7 @@ CHOOSES = Phrase(
 ACCEPTS = Phrase(
     r"^[\s\"'*@-]*(?:yes|yeah|yep|yup|sure|ok|okay|fine|agreed|approved|confirmed|deal|absolutely"
     r"|sounds\s(?:good|great|perfect|fine)|"
-    r"that\sworks|works\sfor\sme|looks\sgood|lgtm|correct|exactly|please\sdo|do\sit|that's\s(?:fine|good|right"
+    r"that\sworks|works\sfor\sme|looks\sgood|lgtm|correct|exactly|please\sdo|do\s(?:it|both)|that's\s(?:fine|good|right"
     r"|correct|perfect|great|ok))\b"
     r"|^[\s*]*(?:好的?|行|可以|没问题|没意见|同意|赞同|赞成|支持|通过|批准|确认|对(?!了[，,：:\s])|是的|没错|ok|就这样|就这么办"
     r"|成|中|要得)(?=[，,。.！!\s啊呀吧了的]|$|，|，?就)"
@@ -268,7 +268,8 @@ ASKS = Phrase(
     r"|do\syou\sprefer|let\sme\sknow\s(?:which|if\syou|whether)|would\sthat\s(?:work|be)"
     r"|do\syou\s(?:agree|approve|confirm|wish)|reply\syes|\(yes/no\)|\"yes\"|if\syou(?:'d"
     r"|\swould)\slike\sto\sproceed)\b"
-    r"|是否|要不要|可以吗|好吗|行吗|对吗|确认(?:一下|吗|后)|请确认|需要我|您看|你看|哪个|哪一|怎么样|如何[？?]"
+    r"|是否|要不要|可以吗|好吗|行吗|对吗|确认(?:一下|[^，。！？；\n]{0,8}吗|后)|请确认|需要我|您看|你看|哪[个一款种家套项版条位]|怎么样"
+    r"|(?:下单|预订|订|发送?|寄|开始|执行|继续|提交|取消|退款?|购买|买|付款|支付|办理|修改|删除|安排|预约|保存|发布|上线)[^，。！？；\n]{0,6}吗[？?]|如何[？?]"
     r"|同意吗|可行吗|选哪|是不是|要[^，。！？；\n]{1,14}吗[？?]|还是[^，。！？；\n]{1,16}[？?]"
 )
 
@@ -361,7 +362,7 @@ NOT_DEMANDS = Phrase(
 GOALS = Phrase(
     r"\b(?:(?:my|our|the)\s(?:main\s|overall\s|new\s)?(?:goal|aim|objective|task)\s(?:is|now\sis)|what\s(?:i"
     r"|we)\s(?:want|need)\s(?:now\s)?is|(?:i|we)\s(?:now\s)?want\s(?:you\s)?to\s(?:help\s)?(?:instead)|"
-    r"let's\s(?:work\son|focus\son|turn\sto|switch\sto\s(?:the\stask|working))"
+    r"let's\s(?:now\s|instead\s|rather\s|first\s)?(?:work\son|focus\son|turn\sto|switch\sto\s(?:the\stask|working))"
     r"|instead\s(?:of\sthat,?\s)?(?:please\s)?(?:help|write|work))\b"
     r"|\b(?:new\s)?(?:task|goal|topic|objective)\s?:"
     r"|(?:目标|任务|需求|目的)(?:是|为|改[成为]|：|:)|(?:现在|接下来)(?:要做的?是|我们?要|需要你|请你)|(?:换"
