@@ -258,8 +258,8 @@ class _Table:
 
     def _referred(self, one: Finding) -> tuple[Finding | None, str, str]:
         """The offer or proposal that a decision takes up, the words of it that count, and the option's label."""
-        if one.backing:
-            return None, "", ""
+        if one.backing or (one.kind == "direct" and not one.refers):
+            return None, "", ""  # it stands as it was written
         earlier = [item.finding for item in self.proposals if item.finding.place < one.place]
         heard = [offer for offer in earlier if not offer.by]
         if one.kind == ANSWER or one.sort is Sort.NAMING:
