@@ -474,6 +474,11 @@ def test_what_is_not_finished(text: str):
     assert Sort.DONE not in sorts(text)
 
 
+@pytest.mark.parametrize("text", ["请问缺的是哪一件？外箱有没有破损？", "Could you tell me your order number?"])
+def test_who_asks_for_something_to_know_offers_nothing(text: str):
+    assert Sort.OFFER not in sorts(text, "assistant")
+
+
 def test_an_offer_has_its_options():
     found = heard("Option A: at once, $40,000\nOption B: two waves, $50,000\nWhich one would you like?", "assistant")
     (offer,) = [one for one in found if one.sort is Sort.OFFER]
@@ -559,6 +564,8 @@ def test_a_value_in_words_is_heard(text: str, subject: str, value: str):
         "客户说颜色是蓝色。",
         "The problem is my budget.",
         "颜色不是蓝色。",
+        "应该是漏装了。",
+        "可能是颜色错了。",
     ],
 )
 def test_what_states_no_value(text: str):

@@ -277,7 +277,7 @@ INQUIRES = Phrase(
     r"\b(?:provide|your\s(?:user|reservation|order|account|booking|customer|phone|full|first|last"
     r"|e-?mail)\s?(?:id|number|name|address|details)?|when\syou(?:'re|\sare|\shave)|take\syour\stime"
     r"|could\syou\stell\sme)\b"
-    r"|请提供|提供一下|请告诉|请问您的|请输入"
+    r"|请提供|提供一下|请告诉|请问您的|请输入|(?<![想要定])是哪[一个款种家项条位件]"
 )
 """Questions for something to know, which no assent answers."""
 CHOOSE_ONE = Phrase(
