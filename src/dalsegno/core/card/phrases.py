@@ -160,7 +160,7 @@ DENIES = Phrase(
 
 CONDITIONS = Phrase(
     r"\b(?:if|unless|once|when|until|as\slong\sas|assuming|provided|in\scase|whether|depending|otherwise"
-    r"|subject\sto|suppose|supposing)\b"
+    r"|subject\sto|suppose|supposing|(?:before|after)\s(?:we|i|you))\b"
     r"|如果|假如|假设|要是|若(?!干)|倘若|万一|一旦|除非|的话|(?:等|待)[^，。]{1,14}(?:后|再|之后|了再)|取决于"
     r"|看情况|前提是|只要|视[^，。]{1,8}而定"
 )
