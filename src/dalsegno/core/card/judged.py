@@ -138,7 +138,7 @@ def wholehearted(low: str, chosen: re.Match[str] | None, accepted: re.Match[str]
         return False
     if phrases.UNDECIDED.search(plain) or (chosen and _others(plain, chosen)):
         return False
-    if phrases.CONDITIONS.search(before) or _IF_AFTER.search(plain):
+    if phrases.CONDITIONS.search(plain[: chosen.end()] if chosen else before) or _IF_AFTER.search(plain):
         return False
     if phrases.REPORTS.search(phrases.OWN_REPORT.sub("", before)):
         return False
