@@ -111,7 +111,7 @@ _REASONED = re.compile(
     r"(?P<c>[^，,]*(?:[选定]|就用|就去|就要|那就|就是)[^，,]*|[^，,]{1,12}吧)[，,]"
     r"(?!\s?(?:太|有点|不太|不行|不好|不合适|算了|还是|但是?太|不过太)|[^，,]{0,12}[吗呢])"
 )
-_EXCEPT = re.compile(r"\b(?:except|but|besides|other\sthan|apart\sfrom|or|either)\b|除|以外|之外|或者?|还是[^，。]*还是")
+_EXCEPT = re.compile(r"\b(?:except|but|besides|other\sthan|apart\sfrom|or|either)\b|除|以外|之外|或|还是[^，。]*还是")
 _QUESTION = re.compile(r"[?？]")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _FIGURES = re.compile(r"[0-9](?:[0-9.,:]*[0-9])?(?:\s?[ap]m(?![a-z]))?")
