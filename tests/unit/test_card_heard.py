@@ -414,6 +414,10 @@ PROMISES = [
     ("Remind me to call the vendor next week.", "user", "assistant", "next week"),
     ("下周三之前把合同初稿给我", "user", "assistant", "下周三之前"),
     ("记得给王总打电话。", "user", "assistant", ""),
+    ("Send it to legal@acme.com once Dana signs off.", "user", "assistant", ""),
+    ("Please book the hotel after Bob confirms.", "user", "assistant", ""),
+    ("等财务批了再下单", "user", "assistant", ""),
+    ("先等法务确认后再发给客户。", "user", "assistant", ""),
     ("请李雷明天上午联系客户。", "user", "李雷", "明天上午"),
 ]
 
@@ -448,6 +452,10 @@ def test_who_promises_what_until_when(text: str, role: str, owner: str, due: str
         ("I remember that he told me to send it.", "user"),
         ("我记得他说过。", "user"),
         ("你记得吗", "user"),
+        ("Send it as soon as you can.", "user"),
+        ("Call me when that happens again?", "user"),
+        ("等我想想再说", "user"),
+        ("等等再看", "user"),
         ("If you can, please send it by Monday or cancel.", "user"),
     ],
 )

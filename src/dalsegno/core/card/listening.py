@@ -38,7 +38,7 @@ from dalsegno.core.card.judged import (
 )
 from dalsegno.core.card.options import answer_in, label_in, listed, name_in
 from dalsegno.core.card.own_words import own_words
-from dalsegno.core.card.promises import asked_for, due_in, given_to, noted, own_plan, own_task, taken_on
+from dalsegno.core.card.promises import asked_for, deferred, due_in, given_to, noted, own_plan, own_task, taken_on
 from dalsegno.core.card.slots import slots
 from dalsegno.core.extracts import extract
 from dalsegno.core.facts import WORDINGS, Kind, Said, said_in
@@ -416,9 +416,10 @@ class _Hearing:
     def _asked_to(self, one: _Sentence, due: str) -> str:
         """The assistant, where a user without a name asks something of him that is not for now."""
         told = self._told
-        if told.role != "user" or told.author != told.role or not asked_for(one.low, due):
+        if told.role != "user" or told.author != told.role or reported(one.low):
             return ""
-        return "" if conditional(one.low) or reported(one.low) else "assistant"
+        asks = asked_for(one.low, due) and not conditional(one.low)
+        return "assistant" if asks or (deferred(one.low) and not asked(one.low)) else ""
 
     def _idle(self, low: str, due: str) -> bool:
         """Whether a promise is of the moment: of what is being done already, or of nothing that would be missed."""

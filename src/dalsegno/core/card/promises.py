@@ -10,8 +10,8 @@ Rules of this module:
 * Without a time a deed counts where someone who may decide states it of himself, as people do among each other; what an
   assistant says it is doing is done by the time that anyone reads it.
 * What is written down as a task (`TODO: …`, `Action item: Kevin to …`, `待办：…`) is one. What a user asks of nobody by
-  name, until a date or to be reminded of (`Please send it by Monday`, `周三之前把初稿给我`), is a task of the
-  assistant's.
+  name, until a date, to be reminded of, or for when something has happened (`Please send it by Monday`, `Send it once
+  Dana signs off`, `等财务批了再下单`), is a task of the assistant's.
 * The due date is given in the words that were used, and only where a word says that it is one: `by Friday`,
   `no later than May 5`, `周五前`, `3个工作日内`.
 """
@@ -22,7 +22,7 @@ import re
 
 from dalsegno.core.facts.words import words
 
-__all__ = ["asked_for", "due_in", "given_to", "noted", "own_plan", "own_task", "taken_on"]
+__all__ = ["asked_for", "deferred", "due_in", "given_to", "noted", "own_plan", "own_task", "taken_on"]
 
 _DAY = (
     r"(?:(?:this|next|coming)\s)?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|week|month|quarter"
@@ -161,6 +161,15 @@ def taken_on(low: str) -> bool:
     return not low.isascii() and _PAST.search(low) is None and _TAKEN_ON.search(low) is not None
 
 
+_DEFERRED = re.compile(
+    r"^\W*(?:(?:please|then|ok(?:ay)?|and|so|yes|just)[\s,]+)*(?:send|book|order|submit|publish|release|deploy|pay|refund|cancel|call"
+    r"|e-?mail|file|sign|ship|merge|start|launch|post|share|go\sahead)\b[^!?\n]{0,80}\b(?:once|after|when|as\ssoon\sas|only\safter)\s"
+    r"(?!you\scan\b|possible\b|all\b|that\b|this\b|which\b)[a-z]"
+    r"|(?:^|[，,。；;])\s?(?:先)?(?:等|待)(?!等|于|级|候)[^，。！？；\n]{1,16}?(?:了|后|之后|以后|完)?再"
+    r"(?![说看议想来考讨])(?:给|帮|去|把)?[^，。！？；\n]{1,20}"
+)
+
+
 def own_plan(low: str) -> bool:
     """Whether an English sentence says what its speaker is going to do; with a date that is a promise."""
     return _OWN_PLAN.search(low) is not None
@@ -176,6 +185,11 @@ def asked_for(low: str, due: str) -> bool:
     return _REMIND.match(low) is not None or (
         bool(due) and _LIMIT.search(low) is not None and bool(_REQUEST.search(low))
     )
+
+
+def deferred(low: str) -> bool:
+    """Whether a user's sentence asks for something that has to wait for something else."""
+    return _DEFERRED.search(low) is not None
 
 
 _LIMIT = re.compile(r"\b(?:by|before|no\slater\sthan|within|until|due)\s|前|之内|以内|[天日周时]内|截止|为止")
