@@ -204,6 +204,9 @@ def _whole(draft: Draft) -> Refusal | None:
     found = words.UNFINISHED.search(draft.answer)
     if found is not None:
         return Refusal(reason=Reason.INCOMPLETE, found=draft.answer.strip()[-20:])
+    cited = _CITED.sub("", draft.answer)
+    if cited != draft.answer and words.UNCITED.search(cited):
+        return Refusal(reason=Reason.INCOMPLETE, found=draft.answer.strip()[-20:])
     opened = next((left for left, right in _PAIRS if draft.answer.count(left) > draft.answer.count(right)), None)
     if opened is not None or draft.answer.count("```") % 2:
         return Refusal(reason=Reason.INCOMPLETE, found=opened or "```")
@@ -216,6 +219,8 @@ def _sourced(draft: Draft) -> Refusal | None:
 
 def _answers(draft: Draft) -> Refusal | None:
     found = words.NO_ANSWER.search(fold(draft.answer))
+    if found is None and words.WH.match(fold(draft.question)):
+        found = words.YES_OR_NO.match(fold(draft.answer))
     return None if found is None else Refusal(reason=Reason.NO_ANSWER, found=found[0].strip())
 
 

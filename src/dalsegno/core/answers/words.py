@@ -48,10 +48,13 @@ __all__ = [
     "PRONOUNS",
     "REFERRING",
     "SYNONYMS",
+    "UNCITED",
     "UNFINISHED",
     "UNITS",
     "UNNAMED",
     "WARNINGS",
+    "WH",
+    "YES_OR_NO",
 ]
 
 
@@ -416,6 +419,7 @@ DATED = _any(
 ORDERS = _any(
     r"(?:^|\n)\s*(?:system|assistant|user|developer|human|ai)\s*[:：]",
     r"</?(?:system|assistant|user|tool|instructions?)\b[^>]{0,40}>|\[/?inst\]|###\s*(?:system|instruction)",
+    r"<[|｜][^\n]{1,40}?[|｜]>|</?(?:start|end)_of_(?:turn|text)>|</?s>|<<\/?sys>>",
     r"\b(?:always|from now on|(?:whenever|when|if|each time|every time) (?:you are |you're )?(?:asked"
     r"|someone|anyone|anybody|somebody"
     r"|people|users?|(?:a|the|any) user|they|he|she)(?: asks?)?)\b[^.\n]{0,60}\b(?:answer|reply|respond|say"
@@ -484,10 +488,44 @@ NO_ANSWER = _any(
     "|未查到|查不到|暂无(?:相关)?(?:数据|信息)"
     "|没有(?:相关|足够)?的?(?:信息|数据|资料)|作为(?:一个|一名)?(?:ai|人工智能|语言模型)|请稍后(?:再试|重试)"
     "|系统(?:繁忙|错误)|请求(?:超时|失败)",
+    r"\b(?:let me|i(?:'ll| will)|allow me to) (?:just |first |quickly )?"
+    r"(?:check|look|search|find|see|verify|calculate|retrieve|get back)\b"
+    r"|\b(?:please )?(?:hold on|one moment|just a moment|bear with me|stand by)\b",
+    "请(?:您)?(?:稍等|稍候|等一下)|(?:让|容)我(?:先)?(?:查|看|找|算|确认)|我(?:来|先|去)(?:查|看|找|算)(?:一下|一查|查)?",
+    r"^(?:please )?(?:see|refer to|check) (?:the )?(?:\w+ )?(?:table|figure|chart|above|below|attached|attachment"
+    r"|document|report|page|link|appendix"
+    r"|note)s?\b[^.]{0,30}\.?$",
+    "^(?:详?见|请?参[见阅考]|请看)(?:上|下|附|前|后)?[^，。,]{1,16}[。.]?$",
+    r"(?:^|\n)\s*(?:thought|action|action input|observation|final answer)\s*:"
+    r"|\"(?:tool_calls?|function_call)\" ?:|\bto=functions\b",
+    r"\bi(?:'m| am) not (?:entirely |quite |completely |100% )?(?:sure|certain|confident)\b"
+    r"|我(?:不|不太|也不)(?:能)?(?:确定|肯定)",
 )
 
-UNFINISHED = re.compile(
-    r"(?:[,，、;；:：(（\[【“‘—-]|\.\.\.|…|\b(?:and|or|the|of|to|a|an|with|for|in|because|that|is|are|was)"
-    r"|[和与及或的是为在])\s*$"
+WH = re.compile(
+    r"^(?:(?:in|on|at|for|during|by) [^,?]{1,40},? )?(?:what|which|who|whom|whose|when|where|why|how)\b"
+    r"|.*(?:多少|什么|哪|谁|几|何时|怎么|为何)"
 )
-"""Ends at which no sentence ends."""
+"""Questions that a yes does not answer."""
+
+YES_OR_NO = re.compile(r"(?:yes|no|yep|nope|true|false|ok(?:ay)?|sure|是的?|否|不是|对|不对|有|没有|好的)[.!。！ ]*$")
+
+UNFINISHED = re.compile(
+    r"(?:[,，、;；:：(（\[【“‘—-]|\.\.\.|…|\b(?:and|or|the|of|to|a|an|with|for|in|because|that|is|are|was|were|its|their|his"
+    r"|her|our|which|than|from|by|per|approximately|about|around|roughly|nearly|versus|compared)"
+    r"|\d ?(?:bi|bil|bill|billi|billio|mi|mil|mill|milli|millio|tri|tril|trill|trilli|trillio|thou|thous|thousa|thousan"
+    r"|perc|perce|percen)"
+    r"|[和与及或的是为在达约占较]|以及|包括|其中|分别为?|由于|因此|[，,](?:同比|环比)?(?:增长|下降|增加|减少|上升|提高))\s*$"
+    r"|(?:^|\n)[ \t]*(?:\d{1,2}[.)、]|[-*•])[ \t]*$"
+    r"|(?:^|\n)[ \t]*\|[^\n]*\|[ \t]*\n[ \t]*\|[ \t:|-]+\|?[ \t]*$"
+    r"|^(?:(?:based|depending) on|according to|as (?:of|per|stated|shown|reported) |in (?:fy|fiscal|the)|from the)"
+    r"[^,\n]{1,80}, [a-z' ]{1,40}$",
+    re.IGNORECASE,
+)
+"""Ends at which no sentence ends, a list or a table without its next line, an opening clause without a statement."""
+
+UNCITED = re.compile(
+    r"(?<!\bit )(?<!\bhe )(?<!\bshe )(?<!\bthey )(?<!\bthere )"
+    r"\b(?:is|was|are|were|the|of|to|in|and|for)\s*[.。]?\s*$|[是为在][。.]?\s*$"
+)
+"""Ends at which an answer said nothing once its citation is taken away: `The answer is [1].`"""
