@@ -430,6 +430,19 @@ def _bytes(url: str) -> bytes:
     return b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
 
 
+def test_what_older_rules_kept_is_no_hit_and_no_damage(ds, monkeypatch):
+    ds.cache.store(QUESTION, ANSWER, **GOOD)
+    for module in ("dalsegno.core.answers.forms", "dalsegno.services.answers", "dalsegno.services.answer_check"):
+        monkeypatch.setattr(f"{module}.RULES", 2)
+    found = ds.cache.lookup(QUESTION, **SEEN)
+    assert (found.band, found.reason) == ("reference", "older_rules")
+    assert ds.threads.check().clean
+    assert ds.cache.find(QUESTION)[0].answer == ANSWER
+    ds.cache.store(QUESTION, "USD 55.66 billion.", **GOOD)
+    assert ds.cache.lookup(SAME, **SEEN).answer == "USD 55.66 billion."
+    assert ds.threads.check().clean
+
+
 def test_erasing_a_thread_or_a_user_takes_their_answers_along(sqlite_url):
     with dalsegno.connect(sqlite_url) as ds:
         ds.journal.append("t", "message", "user", "hello")

@@ -456,6 +456,7 @@ def test_every_reason_of_the_gate_has_a_case():
         {"answer": "- Revenue: USD 55.7 billion\n- EBITDA: USD 29.0 billion"},
         {"answer": "Based on the annual report, revenue was USD 55.7 billion [1]"},
         {"answer": "It was USD 55,658 million, up 3% [1]."},
+        {"answer": "55."},
         {"question": "Is BHP listed in Sydney?", "answer": "Yes, it is [1]."},
         {"question": "Is BHP listed in Sydney?", "answer": "Yes."},
         {"question": "贵州茅台2021年有分红吗", "answer": "有。"},

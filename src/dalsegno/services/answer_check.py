@@ -4,14 +4,15 @@ Rules of this module:
 
 * A check reads every row and collects all findings; it never stops at the first and never mends.
 * What it proves: every body is an object with a question and an answer; names can be read; the key an answer is
-  found by and the signature it is looked for by are those of its question; every source, use and link belongs to an
+  found by and the signature it is looked for by are those of its question, unless it was kept under other rules of
+  wording, whose keys are found by nobody; every source, use and link belongs to an
   answer, every vector to a calibration of its length.
 """
 
 from __future__ import annotations
 
 from dalsegno.contracts import Op, Step
-from dalsegno.core.answers.forms import form_of, key_of
+from dalsegno.core.answers.forms import RULES, form_of, key_of
 from dalsegno.core.search import signature
 from dalsegno.errors import DalsegnoError
 from dalsegno.services.answer_rows import AnswerRow, rows_in, searched
@@ -52,6 +53,8 @@ def _row(row: AnswerRow, terms: bytes) -> list[Finding]:
     except (DalsegnoError, *BROKEN) as error:
         return [_finding("json", place, "a question and its answer", f"{type(error).__name__}: {error}")]
     findings = [] if whole else [_finding("json", place, "an answer in words", str(body["answer"]))]
+    if body.get("rules", 1) != RULES:
+        return findings
     if row.key != key_of(form):
         findings.append(_finding("digest", place, "the key of its question", "another"))
     if terms != signature(searched(form)):

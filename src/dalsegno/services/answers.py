@@ -22,7 +22,7 @@ from uuid import uuid4
 from dalsegno.contracts import Op, Step
 from dalsegno.core import codec
 from dalsegno.core.answers.calibration import Findings
-from dalsegno.core.answers.forms import Form, form_of, key_of, names_somebody
+from dalsegno.core.answers.forms import RULES, Form, form_of, key_of, names_somebody
 from dalsegno.core.answers.guards import difference, sources_differ
 from dalsegno.core.answers.scoring import HIT, LEXICAL, REFERENCE, WORDS, Lines, likeness
 from dalsegno.core.answers.values import Answer, Calibration, Lookup, Removed, Stats, Stored, Use
@@ -220,7 +220,10 @@ def _judged(tenant: int, asked: Asked, form: Form, row: AnswerRow, score: float 
         )
     if differs is not None:
         return _miss(asked, "sources", differs, score)
-    if parted is None and score >= HIT:
+    if parted is None and row.key != key_of(form):
+        reason, why = "older_rules", "it was kept under older rules of wording; store the answer anew"
+        band = "reference"
+    elif parted is None and score >= HIT:
         reason, why, band = "same", "the same question, in scope, from the same sources", "hit"
     elif parted is None or score >= REFERENCE:  # the same question is a reference at least, whatever a vector says
         reason, why = (parted.guard.value, parted.why) if parted is not None else ("score", f"a score of {score:.2f}")
@@ -399,6 +402,7 @@ def _body(kept: Kept, form: Form) -> str:
         "question": kept.question,
         "answer": kept.answer,
         "sourced": kept.sources is not None,
+        "rules": RULES,
         "entities": list(dict.fromkeys([*kept.entities, *form.entities])),
         "periods": list(form.periods),
         "numbers": list(form.numbers),

@@ -516,7 +516,7 @@ UNFINISHED = re.compile(
     r"|\d ?(?:bi|bil|bill|billi|billio|mi|mil|mill|milli|millio|tri|tril|trill|trilli|trillio|thou|thous|thousa|thousan"
     r"|perc|perce|percen)"
     r"|[和与及或的是为在达约占较]|以及|包括|其中|分别为?|由于|因此|[，,](?:同比|环比)?(?:增长|下降|增加|减少|上升|提高))\s*$"
-    r"|(?:^|\n)[ \t]*(?:\d{1,2}[.)、]|[-*•])[ \t]*$"
+    r"|\n[ \t]*(?:\d{1,2}[.)、]|[-*•])[ \t]*$"
     r"|(?:^|\n)[ \t]*\|[^\n]*\|[ \t]*\n[ \t]*\|[ \t:|-]+\|?[ \t]*$"
     r"|^(?:(?:based|depending) on|according to|as (?:of|per|stated|shown|reported) |in (?:fy|fiscal|the)|from the)"
     r"[^,\n]{1,80}, [a-z' ]{1,40}$",
