@@ -542,6 +542,22 @@ def test_an_old_reader_is_named_and_the_erasure_is_finished_later(postgres_url: 
         assert not ds.erasure.rewrite()
 
 
+def test_a_writer_in_another_database_of_the_server_is_waited_for(postgres_url: str, postgres_admin: Any, monkeypatch):
+    """Every snapshot taken meanwhile reaches back to it, that of the rewriting itself too."""
+    from dalsegno.stores.postgres import store
+
+    monkeypatch.setattr(store, "_PATIENCE_SECONDS", 0.2)
+    with dalsegno.connect(postgres_url) as ds:
+        ds.journal.append("t", "note", "me", "hello")
+        with psycopg.connect(postgres_admin.info.dsn, application_name="old writer") as writer:
+            writer.execute("SELECT pg_current_xact_id()")
+            with pytest.raises(dalsegno.errors.StoreUnavailable, match="old writer, database"):
+                ds.erasure.thread("t")
+        monkeypatch.undo()  # others write on this server too
+        assert ds.erasure.rewrite()
+        assert not ds.erasure.rewrite()
+
+
 def test_a_role_that_may_not_rewrite_is_told_so(postgres_url: str, postgres_admin: Any):
     """PostgreSQL only warns of a table that it skips; that is no reason to call it rewritten."""
     from urllib.parse import urlsplit, urlunsplit

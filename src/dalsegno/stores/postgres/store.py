@@ -152,9 +152,10 @@ class PostgresStore:
         until = time.monotonic() + _PATIENCE_SECONDS
         while holders := connection.execute(holders_sql, {"horizon": horizon}).fetchall():
             if time.monotonic() > until:
-                pid, name = holders[0]
+                pid, name, database = holders[0]
+                who = f"process {pid}, {name or 'unnamed'}, database {database}" if pid else "of another role or prepared"
                 msg = (
-                    f"{self._shown}: a transaction from before is still open (process {pid}, {name or 'unnamed'}), "
+                    f"{self._shown}: a transaction from before is still open ({who}), "
                     "so the old bytes are still there; end it"
                 )
                 raise errors.StoreUnavailable(

@@ -4,10 +4,13 @@
 SELECT pg_snapshot_xmax(pg_current_snapshot())::text;
 
 -- name: holders
--- Sessions whose transaction began before the horizon. Those of roles that this one may not see are not among them.
-SELECT pid, application_name FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()
-  AND (age(backend_xmin) > age(%(horizon)s::xid8::xid) OR age(backend_xid) > age(%(horizon)s::xid8::xid));
+-- Sessions in whose sight deleted rows still are: of this database by their snapshot, of any by their transaction, since
+-- a snapshot taken now reaches back to it. The last row stands for those that this role may not see.
+SELECT pid, application_name, datname FROM pg_stat_activity
+WHERE pid <> pg_backend_pid()
+  AND ((datname = current_database() AND age(backend_xmin) > age(%(horizon)s::xid8::xid)) OR age(backend_xid) > age(%(horizon)s::xid8::xid))
+UNION ALL
+SELECT 0, '', '' WHERE pg_snapshot_xmin(pg_current_snapshot()) < %(horizon)s::xid8;
 
 -- name: vacuum
 -- Every table and its indexes, without what was deleted; sampled anew for the planner.
