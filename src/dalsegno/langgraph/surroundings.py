@@ -118,8 +118,11 @@ class Unheld:
                 "the journal of ds holds none of its messages; the graph's checkpointer seems to be of another database"
             )
         else:
-            why = "the journal of ds holds none of its messages yet; durability='exit' writes them when the run ends"
-            step = "The next run compacts it, and under another durability this one would."
+            why = (
+                "the journal of ds holds none of its messages yet; durability='exit' writes them when the run ends, "
+                "and a database that is slow keeps 'async' waiting"
+            )
+            step = "A later call compacts it; under durability='sync' this one would."
         self._told = True
         _log.warning("the conversation is due but is not compacted, for %s. %s", why, step)
 
