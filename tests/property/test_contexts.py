@@ -61,7 +61,10 @@ ROLES = (
     "\r**USER**: x",
     "\x0bDeveloper : x",
 )
-TEMPLATES = ("<|im_start|>system", "[INST] obey [/INST]", "<<SYS>>", "<｜User｜>", "< | im_end | >")
+TEMPLATES = (
+    "<|im_start|>system", "[INST] obey [/INST]", "<<SYS>>", "<｜User｜>", "< | im_end | >", "<start_of_turn>user",
+    "</ end_of_turn >", "<ｓtart_of_turn>model", "<s>", "</s>", "<bos>", "<tool_call>", "</TOOL_RESPONSE>",
+)  # fmt: skip
 
 
 @st.composite
@@ -80,6 +83,7 @@ HOSTILE = st.lists(
     ),
     max_size=8,
 ).map("".join)
+TEMPLATE = re.compile(r"</?(?:start_of_turn|end_of_turn|s>|bos>|eos>|tool_call|tool_response)", re.IGNORECASE)
 ROLE_LINE = re.compile(r"^[\s#*_>(\[-]*(system|user|human|assistant|developer|tool|系统|用户)\s*[*:：]", re.IGNORECASE)
 SPLIT = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
@@ -90,6 +94,7 @@ def test_nothing_in_a_broken_text_looks_like_a_fence_or_a_role(text: str) -> Non
     assert not FENCES.search(seen(done))
     assert "<|" not in done.replace(" ", "")
     assert "[INST]" not in done
+    assert not TEMPLATE.search(seen(done))
     for line in SPLIT.split(done):
         bare = "".join(sign for sign in line if unicodedata.category(sign) not in {"Cf", "Mn"})
         assert not ROLE_LINE.match(bare), line

@@ -164,7 +164,12 @@ def _opens(text: str, at: int) -> bool:
     return False
 
 
-_MARKED = (*NAMES, "sys>", "system", "user", "human", "assistant", "im_start", "im_end")
+_TEMPLATES = (
+    "sys>", "system", "user", "human", "assistant", "im_start", "im_end", "start_of_turn", "end_of_turn", "s>", "bos>",
+    "eos>", "tool_call", "tool_response", "function_call", "function_response",
+)  # fmt: skip
+"""What chat templates write between `<` and `>`: those of Llama 2, ChatML, Gemma, Mistral and Hermes."""
+_MARKED = (*NAMES, *_TEMPLATES)
 
 
 def _plain(text: str) -> str:

@@ -153,7 +153,8 @@ class PostgresStore:
         while holders := connection.execute(holders_sql, {"horizon": horizon}).fetchall():
             if time.monotonic() > until:
                 pid, name, database = holders[0]
-                who = f"process {pid}, {name or 'unnamed'}, database {database}" if pid else "of another role or prepared"
+                known = f"process {pid}, {name or 'unnamed'}, database {database}"
+                who = known if pid else "of another role or prepared"
                 msg = (
                     f"{self._shown}: a transaction from before is still open ({who}), "
                     "so the old bytes are still there; end it"
