@@ -35,7 +35,8 @@ TEMPORARY = _any(
     r"(?<![\w/])/(?:private/)?(?:tmp|var/tmp|var/folders|dev/shm|run/user|mnt/data)(?:/|\b)",
     r"(?:\\|/)(?:appdata\\local\\temp|windows\\temp|temp)\\",
     r"%te?mp%|\$\{?tmpdir\}?|~/\.cache/|sandbox:/|\bblob:https?:",
-    r"[?&](?:x-amz-signature|x-goog-signature|sig)=",
+    r"[?&](?:x-amz-signature|x-goog-signature|sig(?:nature)?|token|expires|access_token)=",
+    r"(?<![\w-])tmp[\w-]*\.[a-z]{2,5}\b|//te?mp[\w.-]*/|^data:[\w/+.-]{1,40};base64,",
     r"\btemp(?:orary)? (?:files?|folders?|director(?:y|ies)|paths?|links?|urls?)\b",
     r"临时(?:文件夹?|目录|路径|链接|网址|下载)",
 )
@@ -82,9 +83,14 @@ DRAFTING = _any(
     r"\b(?:this|the current) (?:session|conversation|chat)\b",
     r"\b(?:let me|i'?ll|i will) (?:now |first |just )?(?:try|rewrite|redraft|check|think|look|draft|"
     r"summari[sz]e|write)\b",
-    r"```",
+    r"```|\bdef \w{1,60}\([^)]{0,200}\)\s*:|\bfunction \w{0,60}\s?\([^)]{0,200}\)\s?\{"
+    r"|\)\s?=>\s?[{(]|^from [\w.]{1,60} import\b",
+    r"\b(?:see|as) (?:above|below|attached|(?:the )?(?:attachment|attached file))\b"
+    r"|^the (?:above|following|attached)\b.{0,12}$",
+    r"\byou (?:just|have just|'ve just) (?:uploaded|sent|shared|gave|given|pasted)\b",
+    r"如上(?:所述|文)?$|^(?:如上|上述|同上|见附件|详见附件)|见附件|刚(?:才|刚)?(?:上传|发来?|贴)的",
     r"初稿|草稿|修改稿|第[一二三四五六七八九十\d]+稿|这一?版(?:草?稿|文案|邮件|回复)|待完善|未完成的",
-    r"(?:本次|这次|当前|本轮)(?:会话|对话|聊天|任务)|我(?:先|再)(?:试|改|看|写|查)(?:一下|下|一遍)",
+    r"(?:本次|这次|当前|本轮)(?:会话|对话|聊天|任务)|(?:此|该|这段|本)(?:会话|对话|聊天)|我(?:先|再)(?:试|改|看|写|查)(?:一下|下|一遍)",
 )
 
 _UNITS_EN = r"(?:second|minute|hour|day|week|fortnight|month|quarter|year)s?"
@@ -100,6 +106,8 @@ RELATIVE = _any(
     r"今[天日晚早晨]|明[天日晚早晨]|后天|昨[天日晚]|前天|大(?:前|后)天|刚才|刚刚|待会儿?|等会儿?|一会儿|稍后|过会儿",
     r"(?:这|本|上|下)+(?:个?(?:星期|礼拜|月|季度|学期|周末|周)|一?年度)",
     r"(?<!一)今年|明年|去年|前年|后年|最近|近期|近来|不久(?:前|后|之)|前(?:几|两|些)天|过(?:几|两)天|过些日子|改天",
+    r"(?<!每天)(?<!每日)(?:[\d一二三四五六七八九十]{1,3}点(?:半|钟)?)(?:见|开会|出发|集合|碰头)"
+    r"|\bsee (?:you|me|him|her|them) at \d",
     rf"{_COUNT_ZH}(?:秒钟?|分钟|个?小时|天|周|个?星期|个?月|年)(?:以|之)?[前后](?!的?合同|付款)",
 )
 
@@ -107,6 +115,9 @@ PASSING = _any(
     r"\bi(?:'m| am)(?: (?:a bit|so|very|really|quite|feeling))? (?:hungry|tired|busy|bored|sleepy|running late|"
     r"on my way)\b",
     r"\bi(?:'m| am) (?:in|on) (?:a|the|another) (?:meeting|call|train|bus|taxi)\b|\bbe right back\b|\bbrb\b",
+    r"\bcurrently (?:in|on|at) (?:a|an|the|another) \w+|\bcurrently (?:away|driving|eating|travell?ing|asleep|out)\b",
+    r"^(?:in|on) (?:a|another) (?:meeting|call)\b|\b(?:session|request|trace|correlation) ?id\b"
+    r"|(?:会话|请求)(?:id|编号|号)",
     r"正在(?:开会|路上|忙|吃饭|等|打电话|开车)|(?:我|现在)在?(?:开会|路上)|(?:有点|好|很|太)?(?:饿|困|累)(?:了|"
     r"死)|马上(?:到|回)",
 )
@@ -115,7 +126,7 @@ INSTRUCTING = _any(
     r"\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|all|your|system)\b"
     r"[^.!?\n]{0,30}\b(?:instructions?|rules?|prompts?|guidelines?|messages?)\b",
     r"\bfrom now on,? you (?:are|must|will|should)\b|\byou are now (?:an?|the|in)\b|\bsystem prompt\b|<\|"
-    r"?(?:im_start|system)",
+    r"?(?:im_start|system)|^(?:system|assistant|developer) ?:|<(?:start|end)_of_turn>|\[/?inst\]",
     r"(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:指令|指示|规则|提示词|要求|设定)",
     r"从现在(?:开始|起),?你(?:是|就是|必须|要|将)|你现在(?:是一|就是|扮演)|系统提示词",
 )
