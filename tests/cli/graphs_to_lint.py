@@ -132,3 +132,7 @@ not_a_graph = 5
 
 def needs_arguments(url):
     return url
+
+
+async def a_coroutine() -> Any:
+    return sound_graph()

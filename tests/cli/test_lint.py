@@ -116,6 +116,7 @@ def test_sarif_that_cannot_be_written_is_one_line(run, tmp_path):
         (f"{GRAPHS}:nothing", f"{GRAPHS} has no 'nothing'"),
         (f"{GRAPHS}:not_a_graph", "int is no graph"),
         (f"{GRAPHS}:needs_arguments", "without arguments"),
+        (f"{GRAPHS}:a_coroutine", "is a coroutine function; let a plain function make the graph"),
         (f"{GRAPHS}", "write it as module:graph"),
         (":graph", "write it as module:graph"),
     ],

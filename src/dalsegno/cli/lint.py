@@ -8,6 +8,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Mapping
@@ -93,6 +94,9 @@ def _called(found: Any, name: str) -> Any:
     """The graph itself, where what was named is a function that makes it."""
     if not callable(found) or hasattr(found, "builder") or hasattr(found, "compile"):
         return found
+    if inspect.iscoroutinefunction(found):
+        msg = f"{name} is a coroutine function; let a plain function make the graph"
+        raise Misuse(msg)
     try:
         return found()
     except Exception as error:
