@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
+from examples.running import run
 from examples.support_desk.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -14,7 +14,7 @@ import dalsegno
 from dalsegno.errors import DalsegnoError
 from examples.support_desk import cost, killed, selftest
 from examples.support_desk.graph import build
-from examples.support_desk.mind import ChatMind, Mind, Rules
+from examples.support_desk.mind import ChatMind, Mind, ModelFailed, Rules
 from examples.support_desk.shop import Shop
 from examples.support_desk.state import SCHEMA
 
@@ -48,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(asked)
     except DalsegnoError as error:
         print(f"error: {error}")
+        return 2
+    except ModelFailed as error:
+        print(f"error: {error}\nThe conversation is kept: start `chat` again, and it goes on from there.")
         return 2
 
 
@@ -85,7 +88,10 @@ def _mind(model: str | None) -> Mind:
     except ImportError as missing:
         msg = "--model needs LangChain and the provider's package: pip install langchain langchain-openai"
         raise dalsegno.errors.Misuse(msg) from missing
-    return ChatMind(init_chat_model(model, temperature=0))
+    try:
+        return ChatMind(init_chat_model(model, temperature=0))
+    except Exception as error:  # each provider's client has errors of its own: no such provider, no package, no key
+        raise dalsegno.errors.Misuse(f"--model {model} cannot be used: {error}") from error
 
 
 def _chat(asked: argparse.Namespace) -> int:
@@ -98,7 +104,7 @@ def _chat(asked: argparse.Namespace) -> int:
             status = "new"
         print(f"thread {asked.thread}: {status}. An empty line ends the conversation, not the thread.")
         if status in ("unfinished", "failed"):
-            dalsegno.resume(graph, asked.thread)
+            killed.gone_on(graph, asked.thread)
         going_on = status in ("unfinished", "failed", "interrupted")
         while True:
             if going_on and not _answered(graph, asked.thread, config):

@@ -8,6 +8,8 @@ Rules of this module:
 
 * The mind proposes (`mind.py`); what is taken up, how often and whether it will do is decided here, by pure functions
   over the state.
+* A wish counts for an order that the customer named; a task uses the tools of its kind. So a plan or steps that went
+  wrong, whoever led them astray, pay no other order back, and nothing back unasked.
 * A task makes at most `BUDGET` tool calls in all its rounds; the critic looks at most `ROUNDS` times. What is not
   accepted by then is said to be open: the reply is degraded, not wrong.
 * The reply is put together from findings. It states no figure that no tool answered.
@@ -16,7 +18,7 @@ Rules of this module:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -25,8 +27,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite, Send
 
-from dalsegno import CompactionPolicy, Dalsegno, compact, compaction_node, render_summary
-from examples.support_desk.mind import Assignment, Mind, Plan, Question
+from dalsegno import CompactionPolicy, Dalsegno, Summary, compact, compaction_node, render_summary
+from examples.support_desk.mind import Assignment, Mind, Plan, Question, orders_in
 from examples.support_desk.shop import Shop
 from examples.support_desk.state import Executing, State, Task
 from examples.support_desk.tools import Findings, Tools, tools_of
@@ -50,6 +52,12 @@ _NEEDED = {
     "refund": ("receipt",),
     "email": ("letter",),
 }
+_USED = {
+    "order": ("look_up_order",),
+    "shipping": ("look_up_order", "track_parcel", "ask_carrier"),
+    "refund": ("look_up_order", "refund"),
+    "email": ("look_up_order", "track_parcel", "send_email"),
+}
 
 
 def build(
@@ -72,9 +80,9 @@ def build(
     tools = tools_of(ds, shop)
 
     def plan(state: State) -> dict[str, Any]:
-        question = Question(text=_newest_words(state), record=_record(state))
+        question = Question(text=_newest_words(state), record=_record(state), orders=_named_before(state))
         return {
-            "workspace": Overwrite(tasks_of(mind.plan(question))),
+            "workspace": Overwrite(tasks_of(mind.plan(question), {*orders_in(question.text), *question.orders})),
             "review_rounds": 0,
             "degraded": False,
             "budget": Overwrite(0),
@@ -111,9 +119,9 @@ def at_start(state: State) -> Literal["compact", "plan"]:
     return "compact" if compact(state["messages"], POLICY, summary=state.get("summary")).changed else "plan"
 
 
-def tasks_of(plan: Plan) -> dict[str, Task]:
-    """The tasks of a plan by id, each wish once."""
-    wishes = list({(wish.kind, wish.order): wish for wish in plan.wishes}.values())
+def tasks_of(plan: Plan, named: Collection[str]) -> dict[str, Task]:
+    """The tasks of a plan by id, each wish once; a wish for an order that nobody named is none."""
+    wishes = list({(wish.kind, wish.order): wish for wish in plan.wishes if wish.order in named}.values())
     return {
         f"t-{number}-{wish.kind}": Task(
             id=f"t-{number}-{wish.kind}",
@@ -135,8 +143,8 @@ def after_plan(state: State) -> list[Send] | str:
 
 
 def executed(task: Task, tools: Sequence[str], known: Tools) -> Task:
-    """A task after its tool calls, as many of them as its budget has left."""
-    allowed = tools[: max(0, BUDGET - task["tool_calls"])]
+    """A task after its tool calls: those of its kind, as many of them as its budget has left."""
+    allowed = [name for name in tools if name in _USED[task["kind"]]][: max(0, BUDGET - task["tool_calls"])]
     findings: Findings = dict(task["findings"])
     for name in allowed:
         findings |= known[name](task["order"], findings)
@@ -146,8 +154,8 @@ def executed(task: Task, tools: Sequence[str], known: Tools) -> Task:
 def judged(task: Task) -> Task:
     """A task after the critic has looked: accepted, or with the reasons why not."""
     findings = task["findings"]
-    if "missing" in findings:
-        return {**task, "status": "accepted", "reasons": []}  # that there is no such order is an answer
+    if "missing" in findings or "refused" in findings:
+        return {**task, "status": "accepted", "reasons": []}  # that there is no such order, or a refusal, is an answer
     reasons = [f"{field} is not known" for field in _NEEDED[task["kind"]] if field not in findings]
     return {**task, "status": "done" if reasons else "accepted", "reasons": reasons}
 
@@ -187,6 +195,15 @@ def _record(state: State) -> str:
     return "\n".join([*told, *(f"{message.type}: {message.text}" for message in older)])
 
 
+def _named_before(state: State) -> list[str]:
+    """The orders that the customer named before the newest words."""
+    summary = Summary.from_json(state["summary"]) if state.get("summary") else Summary()
+    told = [line.text for line in summary.lines if line.authors == ("user",)]
+    said = [message.text for message in state["messages"] if isinstance(message, HumanMessage)][:-1]
+    newest_first = [order for text in reversed([*told, *said]) for order in reversed(orders_in(text))]
+    return list(reversed(dict.fromkeys(newest_first)))
+
+
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 _SAID: Mapping[str, Mapping[str, Callable[[Task, Findings], str]]] = {
@@ -196,9 +213,10 @@ _SAID: Mapping[str, Mapping[str, Callable[[Task, Findings], str]]] = {
             f"订单 {task['order']} 的包裹 {found['number']}（{found['carrier']}）：{found['place']}，"
             f"预计 {found['due']} 送达。"
         ),
-        "refund": lambda task, found: f"订单 {task['order']} 已退款 {found['total']} 元，凭证 {found['receipt']}。",
+        "refund": lambda task, found: f"订单 {task['order']} 已退款 {found['total']}，凭证 {found['receipt']}。",
         "email": lambda task, found: f"确认邮件已发到 {found['email']}，编号 {found['letter']}。",
         "missing": lambda task, found: f"没有找到订单 {found['missing']}。",
+        "refused": lambda task, found: f"订单 {task['order']} 的退款没有获批。",
         "open": lambda task, found: f"订单 {task['order']} 还有一项没有查到（{task['kind']}），查到后再告诉您。",
         "nothing": lambda task, found: "您好！请告诉我订单号，以及要查状态、物流、退款还是发确认邮件。",
     },
@@ -213,6 +231,7 @@ _SAID: Mapping[str, Mapping[str, Callable[[Task, Findings], str]]] = {
         ),
         "email": lambda task, found: f"A confirmation went to {found['email']}, number {found['letter']}.",
         "missing": lambda task, found: f"There is no order {found['missing']}.",
+        "refused": lambda task, found: f"The refund for {task['order']} was not approved.",
         "open": lambda task, found: (
             f"One thing about {task['order']} is still open ({task['kind']}); you will hear from us."
         ),
@@ -234,6 +253,7 @@ def reply(state: State) -> dict[str, Any]:
 
 
 def _line(task: Task, phrases: Mapping[str, Callable[[Task, Findings], str]]) -> str:
-    if "missing" in task["findings"]:
-        return phrases["missing"](task, task["findings"])
+    for answer in ("missing", "refused"):
+        if answer in task["findings"]:
+            return phrases[answer](task, task["findings"])
     return phrases[task["kind"] if task["status"] == "accepted" else "open"](task, task["findings"])

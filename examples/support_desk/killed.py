@@ -19,7 +19,7 @@ from examples.support_desk.mind import Rules
 from examples.support_desk.shop import Shop
 from examples.support_desk.state import SCHEMA
 
-__all__ = ["CHILD", "Outcome", "child", "play", "tell"]
+__all__ = ["CHILD", "Outcome", "child", "gone_on", "play", "tell"]
 
 CHILD = "_play"
 THREAD = "killed"
@@ -94,7 +94,7 @@ def play(folder: Path, store: str | None = None) -> Outcome:
         graph = build(ds, shop, Rules())
         status = str(ds.threads.status(THREAD)[THREAD])
         waiting = list(graph.get_state({"configurable": {"thread_id": THREAD}}).next)
-        state = _resumed(graph)
+        state = gone_on(graph, THREAD)
         replies = [message for message in state["messages"] if message.type == "ai"]
         ledger = [(each.name, str(each.state), each.attempts) for each in ds.actions.list(THREAD)]
     return Outcome(
@@ -107,13 +107,13 @@ def play(folder: Path, store: str | None = None) -> Outcome:
     )
 
 
-def _resumed(graph: Any) -> Any:
-    """The end of the run, once the lease of the killed process has run out."""
+def gone_on(graph: Any, thread_id: str) -> Any:
+    """The end of a run that was cut short, once the effect that a killed process had begun is anyone's again."""
     while True:
         try:
-            return dalsegno.resume(graph, THREAD)
+            return dalsegno.resume(graph, thread_id)
         except ActionInFlight as running:
-            print(f"the killed process still has the refund for {running.seconds:.0f} s")
+            print(f"the killed process still has its effect for {running.seconds:.0f} s")
             time.sleep(running.seconds)
 
 

@@ -3,31 +3,57 @@
 Rules of this module:
 
 * Both writers get and give the same: `Question` to `Plan`, `Assignment` to `Steps`. The graph cannot tell them apart.
-* A plan and steps are proposals. Which kinds there are, which orders exist, how many calls a task may make and whether
-  a result will do is decided by code (`graph.py`).
+* A plan and steps are proposals. Which kinds there are, which orders may be meant, which tools a task may use and how
+  often, and whether a result will do is decided by code (`graph.py`).
+* A model that fails, or answers in no known form, is `ModelFailed`; the run can be resumed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-__all__ = ["Assignment", "ChatMind", "Mind", "Plan", "Question", "Rules", "Step", "Steps", "Wish"]
+__all__ = [
+    "Assignment",
+    "ChatMind",
+    "Mind",
+    "ModelFailed",
+    "Plan",
+    "Question",
+    "Rules",
+    "Step",
+    "Steps",
+    "Wish",
+    "orders_in",
+]
 
 Kind = Literal["order", "shipping", "refund", "email"]
 Tool = Literal["look_up_order", "track_parcel", "ask_carrier", "refund", "send_email"]
+T = TypeVar("T", bound=BaseModel)
+
+
+class ModelFailed(Exception):
+    """The chat model could not be reached, or its answer has no known form."""
 
 
 class Question(BaseModel):
-    """What the planner is shown: the newest words, and what stands for the older ones."""
+    """What the planner is shown: the newest words, and what stands for the older ones.
+
+    Attributes:
+        text: what the customer says now.
+        record: what was said before, by anyone.
+        orders: ids that the customer named before, the newest last. What the desk said is not among them: it
+            holds words of the shop's, such as the name of an item.
+    """
 
     text: str
     record: str = ""
+    orders: list[str] = []
 
 
 class Wish(BaseModel):
@@ -76,7 +102,14 @@ class Mind(Protocol):
         """Which tools a task takes."""
 
 
-_ORDER = re.compile(r"SO\d{8}")
+_ORDER = re.compile(r"(?<![A-Za-z0-9])SO[0-9]{8}(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+def orders_in(text: str) -> list[str]:
+    """The ids of orders that a text names, whole ones alone, in its order, each once."""
+    return list(dict.fromkeys(found.upper() for found in _ORDER.findall(text)))
+
+
 _WORDS: dict[Kind, re.Pattern[str]] = {
     "order": re.compile(r"订单.{0,20}(状态|阶段|怎么样)|查.{0,4}订单|order status|status of|my order", re.IGNORECASE),
     "shipping": re.compile(r"物流|快递|到哪|送达|什么时候到|shipp|deliver|where is|track|arrive", re.IGNORECASE),
@@ -101,7 +134,7 @@ class Rules:
     def plan(self, question: Question) -> Plan:
         """The kinds whose words are there, for the orders that are named; else for the one named last."""
         self.calls["plan"] += 1
-        named = list(dict.fromkeys(_ORDER.findall(question.text))) or _ORDER.findall(question.record)[-1:]
+        named = orders_in(question.text) or question.orders[-1:]
         kinds = [kind for kind, words in _WORDS.items() if words.search(question.text)]
         return Plan(wishes=[Wish(kind=kind, order=order) for order in named for kind in kinds])
 
@@ -120,8 +153,7 @@ class ChatMind:
     def __init__(self, model: BaseChatModel) -> None:
         """Take the model."""
         self.calls: Counter[str] = Counter()
-        self._plan: Any = model.with_structured_output(Plan)
-        self._work: Any = model.with_structured_output(Steps)
+        self._model = model
 
     def plan(self, question: Question) -> Plan:
         """Ask the model what the customer wants."""
@@ -135,7 +167,7 @@ class ChatMind:
             ),
             HumanMessage(f"Record:\n{question.record or '(none)'}\n\nThe customer now says:\n{question.text}"),
         ]
-        return Plan.model_validate(self._plan.invoke(asked))
+        return self._told(Plan, asked)
 
     def work(self, assignment: Assignment) -> Steps:
         """Ask the model for the tools of a task."""
@@ -148,4 +180,10 @@ class ChatMind:
             ),
             HumanMessage(assignment.model_dump_json()),
         ]
-        return Steps.model_validate(self._work.invoke(asked))
+        return self._told(Steps, asked)
+
+    def _told(self, kind: type[T], asked: list[BaseMessage]) -> T:
+        try:
+            return kind.model_validate(self._model.with_structured_output(kind).invoke(asked))
+        except Exception as error:  # each provider's client has errors of its own, and no word in common
+            raise ModelFailed(f"the model gave no {kind.__name__.lower()}: {error}") from error

@@ -5,6 +5,7 @@ Rules of this module:
 * The shop knows nothing of agents. It keeps the idempotency key that comes with a refund or a letter, and tells what
   it has under one.
 * What it does is committed when it returns.
+* An order is paid back once, whoever asks: a refund that comes with another key is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Order", "Parcel", "Shop"]
+__all__ = ["AlreadyRefunded", "Order", "Parcel", "Shop"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, customer TEXT, email TEXT, item TEXT, total REAL, stage TEXT);
@@ -33,6 +34,19 @@ _PARCELS = (
     ("SO20260902", "DHL", "JD014600006", "delivered to the front desk", "2026-09-05"),
     ("SO20260903", "UPS", "1Z999AA10123", "Louisville hub", "2026-09-12"),
 )
+
+
+class AlreadyRefunded(Exception):
+    """The order was paid back before, under another key.
+
+    Attributes:
+        receipt: the number of that refund.
+        amount: what was paid.
+    """
+
+    def __init__(self, receipt: str, amount: float) -> None:
+        super().__init__(f"already paid back: {amount:.2f}, receipt {receipt}")
+        self.receipt, self.amount = receipt, amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +102,18 @@ class Shop:
         return {"SO20260901": "2026-09-08"}.get(order_id)
 
     def refund(self, order_id: str, amount: float, key: str) -> str:
-        """Pay back; returns the receipt's number."""
+        """Pay back; returns the receipt's number.
+
+        Raises:
+            AlreadyRefunded: the order was paid back under another key.
+        """
         with closing(self._open()) as books, books:
+            books.execute("BEGIN IMMEDIATE")
+            paid = books.execute(
+                "SELECT rowid, amount FROM refunds WHERE order_id = ? AND key != ?", (order_id, key)
+            ).fetchone()
+            if paid is not None:
+                raise AlreadyRefunded(f"RF-{paid[0]:06}", paid[1])
             row = books.execute("INSERT INTO refunds VALUES (?, ?, ?)", (order_id, amount, key)).lastrowid
         return f"RF-{row:06}"
 

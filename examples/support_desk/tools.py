@@ -4,18 +4,20 @@ Rules of this module:
 
 * A tool answers with fields, text each. They are the only source of what the desk says.
 * A refund is paid once a thread for an order and amount, a letter sent once a thread with its text. After a kill nobody
-  knows how a refund ended, so the shop is asked by the key.
-* Refunds over `LIMIT` wait for a person.
+  knows how a refund ended, so the shop is asked by the key. What another conversation paid back, the shop knows.
+* Refunds over `LIMIT` wait for a person. If that person says no, this is what the task has found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from math import inf
 from typing import TypeAlias
 
 from dalsegno import Approval, Dalsegno, Happened, NotHappened
-from examples.support_desk.shop import Shop
+from dalsegno.errors import ActionFailed, ActionRejected
+from examples.support_desk.shop import AlreadyRefunded, Shop
 
 __all__ = ["LIMIT", "Findings", "Tools", "tools_of"]
 
@@ -33,13 +35,26 @@ def tools_of(ds: Dalsegno, shop: Shop) -> Tools:
     refund, send_email = _effects(ds, shop)
 
     def pay_back(order: str, so_far: Findings) -> Findings:
-        return {"receipt": refund(order, float(so_far["total"]))} if "total" in so_far else {}
+        total = float(so_far.get("total", "0"))
+        if not 0 < total < inf:  # nothing is owed, or the books are wrong: no refund, and the reply says it is open
+            return {}
+        try:
+            return {"receipt": refund(order, total)}
+        except ActionRejected as no:
+            return {"refused": no.by}
+        except ActionFailed:  # someone found out that it was not paid: the critic sends the task back
+            return {}
+        except AlreadyRefunded as paid:
+            return {"receipt": paid.receipt, "total": f"{paid.amount:.2f}"}
 
     def write(order: str, so_far: Findings) -> Findings:
         if "email" not in so_far:
             return {}
         text = f"{order}: {so_far['item']}, {so_far['stage']}, {so_far['total']}"
-        return {"letter": send_email(so_far["email"], f"Order {order}", text)}
+        try:
+            return {"letter": send_email(so_far["email"], f"Order {order}", text)}
+        except ActionFailed:  # as above
+            return {}
 
     return {**_looking(shop), "refund": pay_back, "send_email": write}
 
