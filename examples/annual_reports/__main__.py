@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from examples.running import run
+
 try:
     from examples.annual_reports.cli import main
 except ModuleNotFoundError as missing:
@@ -12,4 +14,4 @@ except ModuleNotFoundError as missing:
     sys.exit(f"error: {missing.name} is not installed; from the repository's root: pip install '.[examples]'")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -26,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(given)
     try:
         return int(asked.run(asked))
+    except BrokenPipeError:  # `run` of `running.py` ends it
+        raise
     except (DalsegnoError, ValueError, OSError) as error:
         print(f"error: {error}")
         return 2

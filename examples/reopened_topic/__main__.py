@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from examples.reopened_topic.cli import main
+from examples.running import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from examples import running
 from examples.annual_reports.corpus.cli import add_to, run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m examples.annual_reports.corpus", description=__doc__)
     add_to(parser.add_subparsers(required=True))
-    sys.exit(run(parser.parse_args()))
+    asked = parser.parse_args()
+    running.run(lambda: run(asked))
