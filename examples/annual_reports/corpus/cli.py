@@ -47,7 +47,7 @@ def run(asked: argparse.Namespace) -> int:
     does: Callable[[argparse.Namespace], int] = asked.run
     try:
         return does(asked)
-    except (IndexMismatch, FileNotFoundError) as error:
+    except (IndexMismatch, FileNotFoundError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

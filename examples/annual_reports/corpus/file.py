@@ -21,7 +21,7 @@ from examples.annual_reports.corpus.vectors import HashedEmbeddings, name_of
 
 __all__ = ["embedded_by", "reading", "writing"]
 
-FORMAT = "1"
+FORMAT = "2"
 """Goes up with every change of the schema, or of what is made of a document."""
 
 _TIMEOUT = 30.0

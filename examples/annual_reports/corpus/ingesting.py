@@ -6,13 +6,16 @@ Rules of this module:
   of what was there under its name. A process killed before that leaves the index as it was.
 * The same content under any name is taken in once; ingesting it again changes nothing.
 * A document that cannot be read is reported, and the others go on. What stood in the index under its name stays.
-* A document's name is its file name, with the folders below the one that was ingested.
+* A document's name is its file name, with the folders below the one that was ingested. Content that the index has under
+  another name leaves nothing older standing under this one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import sqlite3
 from array import array
 from collections import Counter, defaultdict
@@ -27,7 +30,7 @@ from examples.annual_reports.corpus.cutting import pieces
 from examples.annual_reports.corpus.file import FORMAT, embedded_by, writing
 from examples.annual_reports.corpus.layout import blocks_of
 from examples.annual_reports.corpus.naming import Identity, aliases_of, company_key, identity_of
-from examples.annual_reports.corpus.passages import Document, Ingested, Kind, Page, Unreadable
+from examples.annual_reports.corpus.passages import Document, Ingested, Kind, Page, Unreadable, plain
 from examples.annual_reports.corpus.pdf import read_pdf
 from examples.annual_reports.corpus.tagged import read_tagged
 from examples.annual_reports.corpus.vectors import name_of
@@ -42,6 +45,9 @@ _SUFFIXES = frozenset({".pdf", ".txt", ".jsonl"})
 _MAX_BYTES = 512 << 20
 _BATCH = 256
 _DIGEST = 12
+_YEARS = range(1900, 2100)
+_PDF = b"%PDF-"
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def ingest(
@@ -68,8 +74,13 @@ def ingest(
 
     Raises:
         FileNotFoundError: no such file or folder.
+        ValueError: the company has no letters, or the fiscal year is none.
         IndexMismatch: the index file is something else, or has another's vectors.
     """
+    if company is not None and not company_key(company := plain(company).strip()):
+        raise ValueError("a company needs a name with letters; leave it out to take what the documents say")
+    if fiscal_year is not None and fiscal_year not in _YEARS:
+        raise ValueError(f"{fiscal_year} is no fiscal year from {_YEARS[0]} to {_YEARS[-1]}")
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     found = _found(path)
@@ -81,9 +92,15 @@ def ingest(
 
 def _found(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
-        return [(path.name, path)]
+        return [(_shown(path.name), path)]
     files = (file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
-    return sorted((file.relative_to(path).as_posix(), file) for file in files if not file.name.startswith("."))
+    return sorted((_shown(file.relative_to(path).as_posix()), file) for file in files if not file.name.startswith("."))
+
+
+def _shown(name: str) -> str:
+    """A file's name as a text of one line: what is no text in it is written out."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return _UNPRINTED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _cut(pages: list[Page]) -> list[tuple[int, Kind, str]]:
@@ -113,6 +130,7 @@ class _Taking:
         try:
             digest = self._digest(file)
             if (known := self._known(source, digest)) is not None:
+                self._let_go(source, digest)
                 return known
             pages = list(self._pages(file, source))
             cut = _cut(pages)
@@ -150,8 +168,21 @@ class _Taking:
             tables=tables,
         )
 
+    def _let_go(self, source: str, digest: str) -> None:
+        """Take out what stands under a name whose content is another one now, which the index has elsewhere."""
+        connection = self._connection
+        other = connection.execute(
+            "SELECT 1 FROM documents WHERE source = ? AND digest != ?", (source, digest)
+        ).fetchone()
+        if other:
+            with _transaction(connection):
+                connection.execute("DELETE FROM documents WHERE source = ? AND digest != ?", (source, digest))
+                connection.execute("DELETE FROM companies WHERE id NOT IN (SELECT company FROM documents)")
+
     def _pages(self, file: Path, source: str) -> Iterator[Page]:
-        if file.suffix.lower() == ".pdf":
+        with file.open("rb") as body:
+            is_pdf = file.suffix.lower() == ".pdf" or body.read(len(_PDF)) == _PDF
+        if is_pdf:
             for number, count, words in read_pdf(file):
                 yield Page(number=number, blocks=blocks_of(words))
                 if self._progress is not None:
@@ -190,6 +221,8 @@ class _Taking:
         connection = self._connection
         tables = sum(kind == "table" for _, kind, _ in cut)
         with _transaction(connection):
+            if (known := self._known(source, digest)) is not None:  # another process was faster
+                return known
             replaced = connection.execute("DELETE FROM documents WHERE source = ?", (source,)).rowcount
             company, name = self._company(identity)
             document = connection.execute(

@@ -68,6 +68,7 @@ _ZH_YEAR = re.compile(
 _ZH_DIGITS = str.maketrans("〇○零一二三四五六七八九两Oo", "000123456789200")
 _FILE_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)|(?<![A-Za-z])FY(\d{2})(?!\d)", re.IGNORECASE)
 _SIGNS = re.compile(r"[\W_]+")
+_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +110,8 @@ def identity_of(
     )
     year, covers = _years(lines, rest, source) if fiscal_year is None else (fiscal_year, {fiscal_year})
     return Identity(
-        company=said,
-        aliases=tuple(dict.fromkeys(alias for alias in others if alias)),
+        company=" ".join(said[:_NAME_CHARS].split()),
+        aliases=tuple(dict.fromkeys(alias[:_NAME_CHARS] for alias in others if alias)),
         fiscal_year=year,
         covers=tuple(sorted(covers)),
     )

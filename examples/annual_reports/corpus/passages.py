@@ -4,20 +4,31 @@ Rules of this module:
 
 * A passage lies on one page of one document. Its text is what a reader of that page would see, in reading order; a
   table's text has one row a line and ` | ` between cells, under its title, unit line and column heads.
+* Control characters, halves of characters and odd line breaks are no part of a text or a name (`plain`): they act on
+  terminals, part rows, and no database or model takes them all.
 * An id names a document's content and a place in it. The same content gives the same ids; another content gives others.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CELL", "Block", "Document", "Found", "IndexMismatch", "Ingested", "Page", "Passage", "Unreadable"]
+__all__ = ["CELL", "Block", "Document", "Found", "IndexMismatch", "Ingested", "Page", "Passage", "Unreadable", "plain"]
 
 CELL = " | "
 """What stands between two cells of a table's row."""
 
 Kind = Literal["text", "table"]
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """A text with a blank in place of each character that acts instead of standing there; line breaks and tabs stay."""
+    return _CONTROL.sub(" ", text)
 
 
 class Unreadable(Exception):
@@ -62,7 +73,7 @@ class Passage:
         page: page of the file, from 1.
         kind: a table, or text.
         text: the words.
-        source: the document's file name.
+        source: the document's file name; what is no text in it is written out as an escape.
     """
 
     id: str

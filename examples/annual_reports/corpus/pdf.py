@@ -28,7 +28,8 @@ _SAMPLES = 60
 _MAX_PAGES = 5000
 _FLAT = 0.05
 _DASHES = frozenset(map(ord, "-‐‑‒–—―−_"))
-_BEYOND = 0x110000
+_FIRST, _BEYOND = 0x20, 0x110000
+_DELETES = range(0x7F, 0xA0)
 _SURROGATES = range(0xD800, 0xE000)
 
 
@@ -101,8 +102,8 @@ def _words(text: Any, raw: Any) -> Iterator[Word]:
     box = _Box(0.0, 0.0, 0.0, 0.0)
     for at in range(text.count_chars()):
         code = unicode_of(handle, at)
-        char = chr(code) if 0 < code < _BEYOND and code not in _SURROGATES else " "
-        if char.isspace() or char in "\ufffe\uffff\x02\ufeff":
+        char = chr(code) if _FIRST <= code < _BEYOND and code not in _DELETES and code not in _SURROGATES else " "
+        if char.isspace() or char in "\ufffe\uffff\ufeff":
             if run:
                 yield Word("".join(run), *box)
                 run = []

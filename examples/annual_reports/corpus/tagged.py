@@ -7,6 +7,7 @@ Rules of this module:
   line of its own such as `[page 3]`, `--- Page 3 ---` or `第3页` begins a page; rows of at least two cells parted by
   tabs or ` | ` are a table.
 * Rows that follow one another on a page are one table; short lines right above are its title, unit line and heads.
+* Pages are numbered up to a million; a mark with a greater number is text.
 * Only the text is taken from a file; nothing in it is run. UTF-8, with or without a mark; GB 18030 where it is no
   UTF-8.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from examples.annual_reports.corpus.layout import is_figure, is_unit_line
 from examples.annual_reports.corpus.paragraphs import paragraphs, weight
-from examples.annual_reports.corpus.passages import CELL, Block, Page, Unreadable
+from examples.annual_reports.corpus.passages import CELL, Block, Page, Unreadable, plain
 
 __all__ = ["read_tagged"]
 
@@ -36,6 +37,7 @@ _BLANKS = re.compile(r"(?<=[\u2e80-\uffef])[ \t]+(?=[\u2e80-\uffef])")
 _TITLE = 60
 _TITLES = 3
 _CELLS_BYTES = 1 << 20
+_LAST_PAGE = 1_000_000
 
 _Line = tuple[bool, str]
 
@@ -67,16 +69,18 @@ def _decoded(body: bytes) -> str:
 
 def _from_json(text: str) -> Iterator[Page]:
     tagged: list[tuple[int, bool, str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # other line breaks may stand in a JSON text
         if not line.strip():
             continue
         try:
             said = json.loads(line)
             page, kind, inside = said["page"], said["type"], said["inside"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise Unreadable(f"line {number} is no JSON object with page, type and inside") from error
-        if not isinstance(page, int) or not isinstance(inside, str):
-            raise Unreadable(f"line {number}: page is a number, inside a text")
+        if not isinstance(inside, str) or not isinstance(kind, str | None):
+            raise Unreadable(f"line {number}: type and inside are texts")
+        if type(page) is not int or not 0 <= page <= _LAST_PAGE:
+            raise Unreadable(f"line {number}: page is a number, at most {_LAST_PAGE:,}")
         if kind not in _SKIPPED:
             row = kind in _ROWS
             tagged.append((page, row, _row(inside) if row else _clean(inside)))
@@ -92,15 +96,22 @@ def _from_plain(text: str) -> Iterator[Page]:
             yield Page(number=number, blocks=_blocks(lines))
             number, lines = number + 1, []
         for line in part.splitlines():
-            if len(line) < _TITLE and (tag := _PAGE.fullmatch(line)):
+            if (tag := _page_of(line)) is not None:
                 if lines:
                     yield Page(number=number, blocks=_blocks(lines))
-                number, lines = int(next(filter(None, tag.groups()))), []
+                number, lines = tag, []
             else:
-                cells = [cell.strip() for cell in re.split(r"\t| \| ", line)]
+                cells = [_clean(cell) for cell in re.split(r"\t| \| ", line)]
                 lines.append((len(cells) > 1, CELL.join(cells).rstrip() if len(cells) > 1 else _clean(line)))
     if lines:
         yield Page(number=number, blocks=_blocks(lines))
+
+
+def _page_of(line: str) -> int | None:
+    """The page that a line begins; None where it is a line of text."""
+    tag = _PAGE.fullmatch(line) if len(line) < _TITLE else None
+    number = int(next(filter(None, tag.groups()))) if tag else None
+    return number if number is not None and number <= _LAST_PAGE else None
 
 
 def _row(inside: str) -> str:
@@ -116,7 +127,7 @@ def _row(inside: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _BLANKS.sub("", _GLYPH.sub("•", text.replace("\u3000", " "))).strip()
+    return _BLANKS.sub("", _GLYPH.sub("•", plain(text).replace("\u3000", " "))).strip()
 
 
 def _blocks(lines: Iterable[_Line]) -> tuple[Block, ...]:

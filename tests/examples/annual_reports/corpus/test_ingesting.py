@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
+import os
+import re
 import sqlite3
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from examples.annual_reports.cli import main
 from examples.annual_reports.corpus import HashedEmbeddings, Index, IndexMismatch, ingest, ingesting
 from examples.annual_reports.corpus.cli import add_to, run
 
@@ -200,6 +205,91 @@ def test_what_cannot_be_read_is_told_and_the_others_go_on(reports, tmp_path) -> 
         "g.txt": "no text in it",
     }
     assert [each.source for each in told.documents if each.status == "added"] == ["h.jsonl"]
+
+
+HARMLESS = "Cedar Lines Ltd annual report 2024, revenue 5"
+
+
+def lines_of(**changes: object) -> str:
+    return json.dumps({"page": 1, "type": "text", "inside": HARMLESS, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "problem"),
+    [
+        ("a.jsonl", '{"page": 1, "type": "text", "inside": ' + "[" * 100_000, "line 1 is no JSON object"),
+        ("a.jsonl", lines_of(page=10**30), "page is a number, at most 1,000,000"),
+        ("a.jsonl", lines_of(page=-1), "page is a number"),
+        ("a.jsonl", lines_of(page=True), "page is a number"),
+        ("a.jsonl", lines_of(type=["text"]), "type and inside are texts"),
+        ("a.jsonl", lines_of(inside=["x"]), "type and inside are texts"),
+        ("a.jsonl", lines_of(inside="Cedar \ud800 Lines Ltd\x00, revenue 5"), ""),
+        ("a.jsonl", lines_of(type="excel", inside="['Revenue \\ud800\\x1b', '5']"), ""),
+        ("a.txt", f"[page {10**30}]\n{HARMLESS}\n", ""),
+        ("a.txt", f"\x1b[2J{HARMLESS}\x00".replace("\x00", "\x07"), ""),
+        (b"a\xff.txt", HARMLESS, ""),
+        ("a\n\x1b[2J\u2028.txt", HARMLESS, ""),
+        ("a" * 200 + ".txt", "revenue 5", ""),
+    ],
+)
+def test_a_hostile_file_stops_no_other_and_leaves_text(name, body: str, problem: str, tmp_path) -> None:
+    folder = tmp_path / "f"
+    folder.mkdir()
+    with open(os.path.join(os.fsencode(folder), os.fsencode(name)), "w", encoding="utf-8") as file:  # noqa: PTH118, PTH123 - a name that is no text
+        file.write(body)
+    (folder / "z.txt").write_text("Zinc Works Ltd annual report 2024, revenue 6")
+    hostile, other = ingest(folder, tmp_path / "i").documents
+    assert other.status == "added"
+    assert problem in hostile.problem
+    assert hostile.status == ("failed" if problem else "added")
+    told = json.dumps([hostile.source, hostile.company, content(tmp_path / "i")], ensure_ascii=False, default=repr)
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\ud800-\udfff]", told)
+    assert len(hostile.company or "") <= 80
+
+
+def test_a_pdf_is_known_by_its_beginning(tmp_path) -> None:
+    file = made.english(tmp_path / "a.txt")
+    (document,) = ingest(file, tmp_path / "i").documents
+    assert (document.company, document.pages) == ("Alder Mining", 4)
+
+
+@pytest.mark.parametrize("said", [{"company": " "}, {"company": "\x1b"}, {"company": "..."}, {"fiscal_year": 10**20}])
+def test_a_callers_word_has_a_meaning(said: dict[str, Any], tmp_path, capsys) -> None:
+    file = made.tagged(tmp_path / "a.jsonl")
+    with pytest.raises(ValueError, match=r"name with letters|no fiscal year"):
+        ingest(file, tmp_path / "i", **said)
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in said.items()]
+    assert main(["ingest", str(file), "--index", str(tmp_path / "i"), *words]) == 2
+    assert capsys.readouterr().out.startswith("error: ")
+
+
+def test_a_file_that_became_another_leaves_nothing_of_the_old_one(tmp_path) -> None:
+    folder = tmp_path / "f"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Cedar Lines Ltd annual report 2024, revenue 5")
+    (folder / "b.txt").write_text("Zinc Works Ltd annual report 2024, revenue 6")
+    ingest(folder, tmp_path / "i")
+    (folder / "b.txt").write_text("Cedar Lines Ltd annual report 2024, revenue 5")
+    assert {each.status for each in ingest(folder, tmp_path / "i").documents} == {"unchanged"}
+    with Index.open(tmp_path / "i") as index:
+        assert list(index.companies()) == ["Cedar Lines"]
+
+
+def test_two_processes_that_take_in_the_same_put_it_in_once(tmp_path, monkeypatch) -> None:
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for file in (first, second):
+        made.tagged(file)
+    embedded = HashedEmbeddings.embed_documents
+
+    def slowly(self: Any, texts: list[str]) -> list[list[float]]:
+        monkeypatch.undo()  # the other process is faster, with the same content under another name
+        assert ingest(first, tmp_path / "i").documents[0].status == "added"
+        return embedded(self, texts)
+
+    monkeypatch.setattr(HashedEmbeddings, "embed_documents", slowly)
+    before = ingest(second, tmp_path / "i").documents[0]
+    assert before.status == "unchanged"
+    assert ingest(second, tmp_path / "i").documents[0] == before
 
 
 def test_a_file_that_became_unreadable_leaves_what_was_read_of_it(tmp_path) -> None:
