@@ -4,7 +4,8 @@ Rules of this module:
 
 * A mark of a source that does not exist is taken out; those that are cited are numbered anew in the order in which they
   come, and sources that are not cited are dropped.
-* A chart's every value stands in the material, or there is no chart.
+* A chart is taken where a series was asked for, and its every value stands in the material, or there is no chart. Chart
+  blocks are no part of the text, however many there are.
 * The clean answer, with its sources and its chart, is one text (`whole`) that can be kept and read back (`read`). The
   warning is no part of it.
 """
@@ -18,10 +19,23 @@ from typing import Any
 
 from examples.annual_reports.words import is_chinese, unstated, years_of
 
-__all__ = ["MOST_POINTS", "chart_of", "cited", "drawn", "fallback", "read", "renumbered", "shown", "warning", "whole"]
+__all__ = [
+    "MOST_POINTS",
+    "chart_of",
+    "cited",
+    "drawn",
+    "fallback",
+    "read",
+    "renumbered",
+    "shown",
+    "unmarked",
+    "warning",
+    "whole",
+]
 
-_MARK = re.compile(r"\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]")
-_CHART = re.compile(r"```chart\s*\n(?P<body>.*?)\n?```", re.DOTALL)
+_MARK = re.compile(r"\[([0-9]{1,3}(?:\s*[,，]\s*[0-9]{1,3})*)\]")
+_CHART = re.compile(r"```chart\b(?P<body>.*?)(?:```|\Z)", re.DOTALL)
+_NO_CHART = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 _SOURCE = re.compile(r"^\[(?P<number>\d{1,3})\] (?P<header>.{1,200}) · (?P<id>\S{1,200})$")
 MOST_POINTS = 40
 _LONG = 80
@@ -55,20 +69,28 @@ def renumbered(text: str, count: int, start: int = 0, order: Sequence[int] | Non
     return re.sub(r" +(?=[.,;。，；\n]|$)", "", _MARK.sub(mark, text)), left
 
 
-def chart_of(text: str, material: Sequence[str]) -> tuple[str, dict[str, Any] | None]:
-    """A text without its chart block, and the chart if it may stand.
+def unmarked(text: str) -> str:
+    """A text of others, in which `[3]` becomes `[n3]`: a note of its own, and no source of an answer that quotes it."""
+    return _MARK.sub(lambda mark: f"[{', '.join(f'n{each}' for each in re.findall(r'[0-9]+', mark[1]))}]", text)
+
+
+def chart_of(text: str, material: Sequence[str], *, asked: bool = True) -> tuple[str, dict[str, Any] | None]:
+    """A text without its chart blocks, and the chart if it may stand.
 
     Args:
         text: of an answer.
         material: what its values must stand in.
+        asked: whether a series was asked for.
     """
     found = _CHART.search(text)
     if found is None:
         return text, None
-    plain = (text[: found.start()] + text[found.end() :]).strip()
+    plain = _CHART.sub("", text).strip()
     try:
         chart = _chart(json.loads(found["body"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except _NO_CHART:
+        return plain, None
+    if not asked:
         return plain, None
     values = [f"{point['value']:.6f}".rstrip("0").rstrip(".") for point in chart["points"]]
     return plain, None if any(_is_new(value, material) for value in values) else chart
@@ -107,7 +129,7 @@ def read(kept: str) -> tuple[str, list[dict[str, str]], dict[str, Any] | None]:
         kept = kept[: found.start()].rstrip()
         try:
             chart = _chart(json.loads(found["body"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except _NO_CHART:
             chart = None
     lines = kept.rstrip().splitlines()
     sources: list[dict[str, str]] = []

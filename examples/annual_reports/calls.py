@@ -3,8 +3,8 @@
 Rules of this module:
 
 * There is one list of parts. A call takes the few that it needs; every other is withheld, and the manifest says why.
-* Instructions stand at the head and hold nothing that others said. Passages, news, drafts and whatever was made of
-  them are third-party text: each stands in a fence of its own, which nothing inside can close.
+* Instructions stand at the head and hold nothing that others said. Passages, the names of their companies, news, drafts
+  and whatever was made of them are third-party text: each stands in a fence of its own, which nothing inside can close.
 * A call is declared over what it is given (`jobs.py`), so that nothing else of the state can slip in.
 """
 
@@ -68,11 +68,11 @@ def _section(document: Candidate, excerpt: str = "") -> Section:
 
 
 def _sources(sight: Any) -> Section:
-    return Section(name="sources", text="\n".join(sight.state.sources), trust="own", source="corpus")
+    return Section(name="sources", text="\n".join(sight.state.sources), trust="third_party", source="corpus")
 
 
 def _company(sight: Any) -> Section:
-    return Section(name="company", text=sight.state.company, trust="own", source=sight.state.company)
+    return Section(name="company", text=sight.state.company, trust="third_party", source=sight.state.company)
 
 
 def _lines(value: Sequence[str]) -> str:
@@ -106,7 +106,7 @@ PARTS: Mapping[str, Any] = {
     "news": _taken("news", "Recent News", 20),
     "sources": from_function("sources", _sources),
     "failed claims": from_state("failed_claims", "failed claims", trust="third_party", render=_lines),
-    "tried": from_state("tried", "searches that were tried", trust="own", render=_lines),
+    "tried": from_state("tried", "searches that were tried", trust="third_party", render=_lines),
     "company": from_function("company", _company),
     "query": from_state("query", "query", trust="user", place="tail"),
     "question": from_state("question", "question", trust="user", place="tail"),

@@ -4,13 +4,15 @@ Rules of this module:
 
 * Routing, grading and rewriting go through a client that is allowed 1,000 tokens, texts through one that is allowed
   5,000; both at temperature 0. A judgement can so never be set up with a text's budget by mistake.
-* A judgement is structured output; what does not parse is an error of the node, and the run can be resumed.
+* A judgement is structured output. What does not parse, and whatever a provider's client raises, is `ModelFailed`, and
+  the run can be resumed.
 * A model sees the request and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -36,11 +38,25 @@ from examples.annual_reports.jobs import (
     Summarizing,
 )
 
-__all__ = ["LARGE_TOKENS", "SMALL_TOKENS", "ChatMind", "clients"]
+__all__ = ["LARGE_TOKENS", "SMALL_TOKENS", "ChatMind", "ModelFailed", "clients"]
 
 SMALL_TOKENS, LARGE_TOKENS = 1_000, 5_000
+_MOST_CHARACTERS = 8 * LARGE_TOKENS
+"""What is read of a text; a server that does not keep to its limit has its text cut."""
 
 T = TypeVar("T", bound=BaseModel)
+
+
+class ModelFailed(Exception):
+    """The chat model could not be reached, or its answer has no known form."""
+
+
+@contextmanager
+def _heard(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # each provider's client has errors of its own, and no word in common
+        raise ModelFailed(f"the model gave no {what}: {error}") from error
 
 
 def clients(name: str) -> tuple[Any, Any]:
@@ -50,7 +66,7 @@ def clients(name: str) -> tuple[Any, Any]:
         name: `provider:name`, as LangChain reads it; keys come from the environment.
 
     Raises:
-        Misuse: LangChain or the provider's package is missing.
+        Misuse: LangChain or the provider's package is missing, or the provider, or its key.
     """
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - needed for real models only
@@ -62,6 +78,8 @@ def clients(name: str) -> tuple[Any, Any]:
     except ImportError as missing:
         msg = "--model needs LangChain and the provider's package: pip install langchain langchain-openai"
         raise Misuse(msg) from missing
+    except Exception as error:  # each provider's client has errors of its own
+        raise Misuse(f"--model {name} cannot be used: {error}") from error
 
 
 class ChatMind:
@@ -81,7 +99,8 @@ class ChatMind:
 
     def digest(self, given: Summarizing, request: Any) -> str:  # noqa: ARG002 - a model sees the request alone
         """A digest of older messages; the library holds each line against them."""
-        return str(self._small.invoke(list(request.messages)).text)
+        with _heard("digest"):
+            return _whole(self._small.invoke(list(request.messages)).text)
 
     def decide(self, given: Deciding, request: Any) -> Decided:  # noqa: ARG002
         """Four booleans."""
@@ -109,7 +128,8 @@ class ChatMind:
 
     def calculate(self, given: Calculating, request: Any) -> Any:
         """One round of the agent: a message, with tool calls as long as there is something to compute."""
-        return self._small.bind_tools(list(given.tools)).invoke(list(request.messages))
+        with _heard("calculation"):
+            return self._small.bind_tools(list(given.tools)).invoke(list(request.messages))
 
     def compute(self, given: Calculating, think: Callable[[Calculating], Any]) -> Calculated:
         """The agent's loop."""
@@ -120,9 +140,19 @@ class ChatMind:
         return self._said(request)
 
     def _judged(self, kind: type[T], request: Any) -> T:
-        return kind.model_validate(self._small.with_structured_output(kind).invoke(list(request.messages)))
+        with _heard(kind.__name__.lower()):
+            return kind.model_validate(self._small.with_structured_output(kind).invoke(list(request.messages)))
 
     def _said(self, request: Any) -> Said:
-        message = self._large.invoke(list(request.messages))
+        with _heard("text"):
+            message = self._large.invoke(list(request.messages))
         ended = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason") or "stop"
-        return Said(text=str(message.text).strip(), finish_reason=str(ended))
+        text = _whole(message.text).strip()
+        if len(text) > _MOST_CHARACTERS:
+            text, ended = text[:_MOST_CHARACTERS], "length"
+        return Said(text=text, finish_reason=str(ended))
+
+
+def _whole(text: object) -> str:
+    """What a model wrote, with a question mark for each half of a character, which no client would send on."""
+    return str(text).encode("utf-8", "replace").decode()

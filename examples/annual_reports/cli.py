@@ -10,14 +10,17 @@ from typing import Any
 
 from dalsegno.errors import DalsegnoError
 from examples.annual_reports import answering, killed, selftest
+from examples.annual_reports.chat import ModelFailed
 from examples.annual_reports.corpus import cli as corpus
 from examples.annual_reports.measure import cli as measure
 from examples.annual_reports.session import Analyst, Turn, opened
 from examples.annual_reports.trace import told, trace
+from examples.running import legible
 
 __all__ = ["main"]
 
 INDEX = Path("annual_reports.index")
+_PORTS = 1 << 16
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `run` of `running.py` ends it
         raise
     except (DalsegnoError, ValueError, OSError) as error:
-        print(f"error: {error}")
+        print(f"error: {legible(str(error))}")
+        return 2
+    except ModelFailed as error:
+        print(f"error: {legible(str(error))}\nThe conversation is kept: start again, and it goes on from there.")
         return 2
 
 
@@ -58,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument("--whole", action="store_true", help="also why each part was withheld")
     serving = command("serve", "a web page, for this machine only", _serve, talking)
     serving.add_argument("--host", default="127.0.0.1")
-    serving.add_argument("--port", type=int, default=8017)
+    serving.add_argument("--port", type=_port, default=8017)
     checks = command("selftest", "what the program promises, checked offline", _selftest)
     checks.add_argument("--store", default="memory://", help="the database")
     child = commands.add_parser(killed.CHILD)
@@ -66,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     child.set_defaults(run=lambda asked: killed.child(asked.store))
     _mount(commands)
     return parser
+
+
+def _port(given: str) -> int:
+    if not given.isdecimal() or not 0 < int(given) < _PORTS:
+        raise argparse.ArgumentTypeError(f"{given} is no port from 1 to {_PORTS - 1}")
+    return int(given)
 
 
 def _mount(commands: Any) -> None:
@@ -87,12 +99,12 @@ def _say(analyst: Analyst, thread_id: str, text: str) -> None:
 
 def _show(turn: Turn) -> None:
     if turn.outcome is None:
-        print(f"analyst? {turn.question}")
+        print(legible(f"analyst? {turn.question}"))
         return
-    print(f"analyst> {answering.shown(turn.outcome)}")
+    print(legible(f"analyst> {answering.shown(turn.outcome)}"))
     chart = turn.outcome["chart"]
     if chart:
-        print("\n" + answering.drawn(chart))
+        print(legible("\n" + answering.drawn(chart)))
 
 
 def _chat(asked: argparse.Namespace) -> int:
@@ -127,7 +139,7 @@ def _trace(asked: argparse.Namespace) -> int:
         if asked.question:
             _say(analyst, asked.thread, asked.question)
             print()
-        print(told(trace(analyst.ds, asked.thread), whole=asked.whole))
+        print(legible(told(trace(analyst.ds, asked.thread), whole=asked.whole)))
     return 0
 
 

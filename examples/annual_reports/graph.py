@@ -185,7 +185,8 @@ class _Nodes:
             report=report["text"] if report else "",
             calculation=calculation["text"] if calculation else "",
             news="\n".join(
-                f"{each['date']} {each['company']}: {each['title']}. {each['text']}" for each in state.get("news") or []
+                answering.unmarked(f"{each['date']} {each['company']}: {each['title']}. {each['text']}")
+                for each in state.get("news") or []
             ),
             sources=[header(number, self._corpus.passage(each)) for number, each in enumerate(documents, 1)],
             series=asks_for_series(state["question"]),
@@ -219,7 +220,7 @@ class _Nodes:
         documents = report["documents"] if report else []
         news = [f"{each['date']} {each['title']} {each['text']}" for each in state.get("news") or []]
         material = [report["text"] if report else "", calculation["text"] if calculation else "", *news]
-        plain, chart = answering.chart_of(written["text"], material)
+        plain, chart = answering.chart_of(written["text"], material, asked=asks_for_series(state["question"]))
         text, left = answering.renumbered(plain, len(documents))
         if not text.strip():
             return self._fallback(state, "no_answer")

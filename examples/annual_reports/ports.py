@@ -137,7 +137,7 @@ class NewsFile:
         """
         self._items = [
             _item(line, f"{file}:{number}")
-            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+            for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)
             if line.strip()
         ]
 
@@ -153,7 +153,7 @@ def _item(line: str, place: str) -> Item:
     try:
         read = json.loads(line)
         known = {key: str(read.get(key, "")) for key in ("company", "date", "title", "text", "url")}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{place} is no piece of news: {error}; write a JSON object on each line.") from error
     if not known["company"] or not known["title"]:
         raise ValueError(f"{place} has no company or no title; give both.")

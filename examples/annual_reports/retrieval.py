@@ -9,6 +9,7 @@ Rules of this module:
   attempts, the candidates and the queries on the way stay here.
 * Each retry searches with something else: the claims that failed become words of the search, and no search is made
   twice. An attempt that ends worse than an earlier one does not take its place.
+* Marks such as `[3]` in a passage are its own notes, and are shown so (`[n3]`): what quotes it cites nothing by them.
 * A grader sees 1,200 characters of each candidate, a writer and a checker see all of what was kept.
 """
 
@@ -21,6 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from examples.annual_reports.answering import unmarked
 from examples.annual_reports.calls import CUT, Calls
 from examples.annual_reports.jobs import Candidate, Checking, Drafting, Grading, Rewriting
 from examples.annual_reports.ports import Corpus, Passage, header
@@ -32,6 +34,7 @@ __all__ = ["confidence_of", "next_query", "retrieval", "unsupported_in"]
 
 _ORDER = ("none", "low", "medium", "high")
 _CLAIMS = 8
+_QUERY_CHARS = 1_000
 
 
 def retrieval(corpus: Corpus, calls: Calls) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -75,7 +78,7 @@ def retrieval(corpus: Corpus, calls: Calls) -> CompiledStateGraph[Any, Any, Any,
             question=state["question"],
             company=state["company"],
             documents=[_shown(number, corpus.passage(each)) for number, each in enumerate(state["kept"], 1)],
-            reference=state.get("reference", ""),
+            reference=unmarked(state.get("reference", "")),
         )
         return {"draft": calls.draft(given, config=config).model_dump()}
 
@@ -131,7 +134,7 @@ def next_query(proposed: str, tried: Sequence[str], failed: Sequence[str]) -> tu
         tried: earlier searches.
         failed: claims that did not pass; their words join the search.
     """
-    query = " ".join(proposed.split())
+    query = " ".join(proposed.split())[:_QUERY_CHARS]
     if tried:
         have = set(terms(query))
         more = [word for claim in failed for word in terms(claim) if word not in have]
@@ -155,7 +158,7 @@ def confidence_of(grounded: str, unsupported: Sequence[str], finish_reason: str)
 
 def _shown(number: int, passage: Passage, *, cut: int | None = None, units: bool = False) -> Candidate:
     kind = str(passage.kind)
-    text = with_units(passage.text) if units and kind == "table" else passage.text
+    text = unmarked(with_units(passage.text) if units and kind == "table" else passage.text)
     shorter = cut is not None and len(text) > cut
     return Candidate(
         number=number,

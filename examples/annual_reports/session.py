@@ -4,6 +4,7 @@ Rules of this module:
 
 * What is said to a thread that waits for an answer is that answer; a thread that was cut short first goes on. The
   caller need not know which it is.
+* A step is on disk before the next begins: a model that was paid for is not asked again after a kill.
 * Command line and web page speak through here, so that both mean the same by a turn.
 """
 
@@ -90,18 +91,18 @@ class Analyst:
         config: Any = {"configurable": {"thread_id": thread_id}, "callbacks": [_Watching(watch)] if watch else []}
         status = self.status(thread_id)
         if status in ("unfinished", "failed"):
-            dalsegno.resume(self.graph, thread_id, config=config)
+            dalsegno.resume(self.graph, thread_id, config=config, durability="sync")
             status = self.status(thread_id)
         if status == "interrupted":
-            dalsegno.resume(self.graph, thread_id, text, config=config)
+            dalsegno.resume(self.graph, thread_id, text, config=config, durability="sync")
         else:
-            self.graph.invoke(asked(text), config)
+            self.graph.invoke(asked(text), config, durability="sync")
         return self.turn(thread_id)
 
     def go_on(self, thread_id: str, watch: Watch | None = None) -> Turn:
         """Finish what was cut short."""
         config: Any = {"callbacks": [_Watching(watch)] if watch else []}
-        dalsegno.resume(self.graph, thread_id, config=config)
+        dalsegno.resume(self.graph, thread_id, config=config, durability="sync")
         return self.turn(thread_id)
 
     def turn(self, thread_id: str) -> Turn:

@@ -5,7 +5,8 @@ Rules of this module:
 * It listens on this machine alone unless told otherwise, answers only under its own names, and takes questions only
   from its own page: there is no login, so no other page in the same browser may ask.
 * The policy that goes with every page lets it use the one script and the one style that are served here, no others.
-* A run goes on when its page is closed. One question at a time in a thread.
+* A run goes on when its page is closed. One question at a time in a conversation, and `AT_ONCE` in all: each takes a
+  thread of this process, and its page another.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ except ImportError as missing:
     msg = "the web page needs a web server: pip install '.[examples]' (Starlette and Uvicorn)"
     raise Misuse(msg) from missing
 
-__all__ = ["LOCAL", "app_of", "serve"]
+__all__ = ["AT_ONCE", "LOCAL", "app_of", "serve"]
 
+AT_ONCE = 16
 LOCAL = ("127.0.0.1", "localhost")
 HEADERS = {
     "content-security-policy": (
@@ -153,6 +155,8 @@ class _Face:
         with self._lock:
             if thread_id in self._busy:
                 return JSONResponse({"error": "this conversation is still at its last question"}, status_code=409)
+            if len(self._busy) >= AT_ONCE:
+                return JSONResponse({"error": "too many questions at once; ask again in a moment"}, status_code=503)
             self._busy.add(thread_id)
         lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
         threading.Thread(target=self._run, args=(thread_id, text, lines), daemon=True).start()

@@ -161,7 +161,7 @@ def years_of(text: str) -> list[int]:
 
 def figures(text: str) -> set[str]:
     """The figures of a text by value; marks of sources such as [3] and pages are none."""
-    text = re.sub(r"\[\d+\]|\bp\.\s?\d+|\bFY\s?\d+", " ", text)
+    text = re.sub(r"\[\d+(?:\s*[,，]\s*\d+)*\]|\bp\.\s?\d+|\bFY\s?\d+", " ", text)
     found = set()
     for raw in _FIGURE.findall(text):
         sign = "-" if raw.startswith("(") and raw.rstrip("% ").endswith(")") else ""

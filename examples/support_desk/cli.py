@@ -12,6 +12,7 @@ from langchain_core.messages import HumanMessage
 
 import dalsegno
 from dalsegno.errors import DalsegnoError
+from examples.running import legible
 from examples.support_desk import cost, killed, selftest
 from examples.support_desk.graph import build
 from examples.support_desk.mind import ChatMind, Mind, ModelFailed, Rules
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}")
         return 2
     except ModelFailed as error:
-        print(f"error: {error}\nThe conversation is kept: start `chat` again, and it goes on from there.")
+        print(f"error: {legible(str(error))}\nThe conversation is kept: start `chat` again, and it goes on from there.")
         return 2
 
 
@@ -124,13 +125,13 @@ def _answered(graph: Any, thread_id: str, config: Any) -> bool:
     while questions := [each for task in graph.get_state(config).tasks for each in task.interrupts]:
         question = questions[0].value
         decisions = question["decisions"]
-        print(f"desk? {question['action']} {question['arguments']}: one of {', '.join(decisions)}")
+        print(legible(f"desk? {question['action']} {question['arguments']}: one of {', '.join(decisions)}"))
         if not (decision := _line("decide> ")):
             return False
         if decision in decisions:
             answer = {"ticket": question["ticket"], "decision": decision, "by": "the desk's lead"}
             dalsegno.resume(graph, thread_id, {questions[0].id: answer})
-    print(f"desk> {graph.get_state(config).values['messages'][-1].text}")
+    print(legible(f"desk> {graph.get_state(config).values['messages'][-1].text}"))
     return True
 
 

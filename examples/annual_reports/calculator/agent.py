@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -112,10 +113,11 @@ class AgentCalculator:
 
 
 def _bounded(message: Any) -> Any:
-    """A model's message with at most five calls: the rest is left out, and with it nothing that needs an answer."""
-    if len(message.tool_calls) <= CALLS:
+    """A model's message with at most five calls, each with an id: the rest is left out, and what would answer it."""
+    if len(message.tool_calls) <= CALLS and all(call["id"] for call in message.tool_calls):
         return message
-    return AIMessage(content=message.content, tool_calls=message.tool_calls[:CALLS], id=message.id)
+    calls = [{**call, "id": call["id"] or f"call-{uuid4().hex}"} for call in message.tool_calls[:CALLS]]
+    return AIMessage(content=message.content, tool_calls=calls, id=message.id)
 
 
 class _Desk:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from examples.annual_reports.answering import chart_of, cited, drawn, read, renumbered, shown, warning, whole
+from examples.annual_reports.answering import chart_of, cited, drawn, read, renumbered, shown, unmarked, warning, whole
 from examples.annual_reports.words import figures, sentences, terms, unit_of, unstated, with_units, years_of
 
 
@@ -53,12 +53,36 @@ def test_a_chart_stands_where_its_values_do() -> None:
         {**CHART, "points": CHART["points"][:1]},
         {**CHART, "points": [{"label": "a", "value": "x"}, {"label": "b", "value": 1}]},
         {**CHART, "points": [{"label": "a", "value": float("nan")}] * 2},
+        {**CHART, "points": [{"label": "a", "value": 10**400}, {"label": "b", "value": 1}]},
         {"title": "no points"},
         [1],
     ],
 )
 def test_a_chart_with_other_values_or_another_shape_is_dropped(chart: object) -> None:
     assert chart_of(with_chart(chart), ["FY2024 = 5,460.5; FY2023 = 5,200"]) == ("It grew.", None)
+
+
+def test_a_chart_is_taken_where_it_was_asked_for_and_no_block_is_left_in_the_text() -> None:
+    material = ["FY2024 = 5,460.5; FY2023 = 5,200"]
+    block = with_chart(CHART)
+    assert chart_of(block, material, asked=False) == ("It grew.", None)
+    other = '```chart\n{"points": []}\n```'
+    assert chart_of(f"{block} It did. {other} Yes.", material) == ("It grew.\n It did.  Yes.", CHART)
+    assert chart_of(f"It grew. ```chart {json.dumps(CHART)}", material) == ("It grew.", CHART)
+    assert chart_of("It grew. ```chart\n" + "[" * 100_000, material) == ("It grew.", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Revenue [3] was [1, 2] 5 [table] [2024]", "Revenue [n3] was [n1, n2] 5 [table] [2024]"),
+        ("[n3] [12，3]", "[n3] [n12, n3]"),
+    ],
+)
+def test_a_mark_in_anothers_text_is_a_note(text: str, shown: str) -> None:
+    assert unmarked(text) == shown
+    assert cited(shown) == []
+    assert figures(shown) == figures(text)
 
 
 def test_a_clean_answer_is_one_text_that_reads_back() -> None:

@@ -33,11 +33,19 @@ class Recorded(BaseHTTPRequestHandler):
     """Answers as an OpenAI-compatible server does."""
 
     asked: ClassVar[list[dict[str, Any]]] = []
+    instead: ClassVar[dict[str, Any]] = {}  # by kind of call: a status, or the message that it answers with
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked.append(body)
-        message = {"role": "assistant", "content": None, "refusal": None, **self.reply(body)}
+        other = self.instead.get(kind_of(body))
+        status = other if isinstance(other, int) else 200
+        message = {
+            "role": "assistant",
+            "content": None,
+            "refusal": None,
+            **(other if isinstance(other, dict) else self.reply(body)),
+        }
         reason = "tool_calls" if message.get("tool_calls") else "stop"
         answer = json.dumps(
             {
@@ -49,7 +57,7 @@ class Recorded(BaseHTTPRequestHandler):
                 "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
             }
         ).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
@@ -75,7 +83,7 @@ class Recorded(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def recorded(monkeypatch) -> Iterator[type[Recorded]]:
-    Recorded.asked = []
+    Recorded.asked, Recorded.instead = [], {}
     server = ThreadingHTTPServer(("127.0.0.1", 0), Recorded)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
@@ -91,10 +99,15 @@ def kind_of(body: dict[str, Any]) -> str:
     return "Calculated" if body.get("tools") else "Said"
 
 
+def call(arguments: str) -> dict[str, Any]:
+    return {"id": "c-1", "type": "function", "function": {"name": "calculate", "arguments": arguments}}
+
+
 def limit_of(body: dict[str, Any]) -> int:
     return int(body.get("max_completion_tokens") or body["max_tokens"])
 
 
+KINDS = ["Decided", "Rewritten", "Graded", "Said", "Checked", "Figured", "Calculated", "Calculated", "Said"]
 QUESTION = "How much did Alder Mining's revenue grow in FY2024?"
 
 
@@ -106,9 +119,7 @@ def test_a_chat_model_makes_the_calls_through_its_own_client(recorded, tmp_path,
     assert FINAL in said
     assert "[1] Alder Mining FY2024, p.12 [table]" in said
     kinds = [kind_of(body) for body in recorded.asked]
-    assert kinds == [
-        "Decided", "Rewritten", "Graded", "Said", "Checked", "Figured", "Calculated", "Calculated", "Said",
-    ]  # fmt: skip
+    assert kinds == KINDS
     assert {body["model"] for body in recorded.asked} == {"gpt-4o-mini"}
     assert all(body["temperature"] == 0 for body in recorded.asked)
     assert {kind: limit_of(body) for kind, body in zip(kinds, recorded.asked, strict=True)} == {
@@ -148,6 +159,66 @@ def test_a_long_conversation_is_digested_by_the_model_in_a_declared_call(recorde
     with dalsegno.connect(url) as ds:
         assert ds.summaries.of("analyst-1")[0].writer == "openai:gpt-4o-mini"
         assert any(row.call.node == "compress_context" for row in ds.context.manifests("analyst-1"))
+
+
+FAILURES: dict[str, dict[str, Any]] = {
+    "refused for a while": {"Graded": 429},
+    "broken": {"Said": 500},
+    "no answer": {"Decided": {"content": ""}},
+    "prose": {"Checked": {"content": "looks fine"}},
+    "a wrong form": {"Graded": {"content": '{"relevant": "all"}'}},
+    "a refusal": {"Decided": {"refusal": "no"}},
+    "wrong arguments": {"Calculated": {"tool_calls": [call("[1]")]}},
+}
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_model_that_fails_is_one_line_and_what_was_done_is_not_done_again(
+    how: str, recorded, tmp_path, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.01)
+    asked = ["--store", f"sqlite:///{tmp_path}/reports.db", "--model", "openai:gpt-4o-mini"]
+    recorded.instead = FAILURES[how]
+    assert main(["ask", QUESTION, *asked]) == 2
+    assert capsys.readouterr().out.startswith("error: the model gave no ")
+    (failed,) = FAILURES[how]
+    before = [kind_of(body) for body in recorded.asked]
+    recorded.instead, recorded.asked = {}, []
+    monkeypatch.setattr("builtins.input", lambda prompt: "")
+    assert main(["chat", *asked]) == 0
+    assert FINAL in capsys.readouterr().out
+    after = [kind_of(body) for body in recorded.asked]
+    assert after == KINDS[KINDS.index(failed) :]
+    assert set(before[: before.index(failed)]) == set(KINDS[: KINDS.index(failed)])
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "numbers of nothing": {"Graded": {"content": '{"relevant": [0, -1, 99, 1, 1, 100000000000000000000000]}'}},
+    "half a character": {"Said": {"content": "Revenue \ud800 was US$ 5,460 million\x00\x1b[2J [1]."}},
+    "more than it may": {"Said": {"content": "Revenue was US$ 5,460 million [1]. " * 20_000}},
+    "nothing": {"Said": {"content": ""}},
+    "no arguments": {"Calculated": {"tool_calls": [call("{}")]}},
+    "broken arguments": {"Calculated": {"tool_calls": [call('{"expression": ')]}},
+    "another tool": {"Calculated": {"tool_calls": [{**call("{}"), "function": {"name": "rm", "arguments": "{}"}}]}},
+    "no id": {"Calculated": {"tool_calls": [{**call('{"expression": "5460 - 5200"}'), "id": None}]}},
+    "no end": {"Calculated": {"tool_calls": [call('{"expression": "5460 - 5200"}')] * 50}},
+    "a power without end": {"Calculated": {"tool_calls": [call('{"expression": "9 ** 9 ** 9 ** 9"}')]}},
+}
+
+
+@pytest.mark.parametrize("how", ODD)
+def test_whatever_a_model_answers_there_is_a_reply(how: str, recorded, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    recorded.instead = ODD[how]
+    url = f"sqlite:///{tmp_path}/reports.db"
+    assert main(["ask", QUESTION, "--store", url, "--model", "openai:gpt-4o-mini"]) == 0
+    said = capsys.readouterr().out
+    assert "analyst> " in said
+    assert "\x1b" not in said
+    assert len(said) < 100_000
+    assert sum(kind_of(body) == "Calculated" for body in recorded.asked) <= 6
 
 
 def test_a_provider_that_is_not_there_is_one_line(monkeypatch, capsys, tmp_path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from examples.annual_reports.sample import PAGES, Leaf
 from examples.annual_reports.state import SCHEMA
 
 HERE = Path(annual_reports.__file__).parent
+ROOT = HERE.parents[1]
 
 
 @pytest.mark.parametrize("store", ["memory", "postgres"])
@@ -110,6 +114,68 @@ def test_reports_are_read_in_and_asked(monkeypatch, capsys, tmp_path) -> None:
     said = capsys.readouterr().out
     assert "US$ 77 million" in said
     assert "Cedar Lines FY2024, p." in said
+
+
+def test_what_acts_on_a_terminal_is_written_out(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    news = tmp_path / "news.jsonl"
+    title = "Alder Mining \x1b[2J\u2028\u202e buys"
+    news.write_text(json.dumps({"company": "Alder Mining", "date": "2025-01-02", "title": title}, ensure_ascii=False))
+    assert main(["ask", "Any recent news about Alder Mining?", "--news", str(news), "--thread", "\x1b[2J"]) == 0
+    assert main(["trace", "--thread", "\x1b[2J"]) == 0
+    assert main(["trace", "--thread", "none \x1b[2J"]) == 2
+    said = capsys.readouterr().out
+    assert r"\x1b[2J\u2028\u202e buys" in said
+    assert not {"\x1b", "\u202e"} & set(said)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "x"])
+def test_a_port_is_one(port: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", f"--port={port}"])
+    assert "is no port from 1 to 65535" in capsys.readouterr().err
+
+
+DYING = """
+import os, signal, sys
+import dalsegno
+from examples.annual_reports.rules import Rules
+from examples.annual_reports.sample import PAGES
+from examples.annual_reports.session import Analyst
+from examples.annual_reports.state import SCHEMA
+
+class Counted(Rules):
+    def __getattribute__(self, name):
+        made = object.__getattribute__(self, name)
+        if name not in ("decide", "rewrite", "grade", "draft", "check", "figure", "calculate", "answer"):
+            return made
+        def call(given, request):
+            print(name, flush=True)
+            if name == sys.argv[2]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made(given, request)
+        return call
+
+with dalsegno.connect(sys.argv[1], schema=SCHEMA) as ds:
+    analyst = Analyst(ds, PAGES, Counted(PAGES.company_of))
+    if analyst.status("t") == "new":
+        analyst.say("t", "How did the revenue of Alder Mining grow in FY2024?")
+    else:
+        print("=", analyst.go_on("t").outcome["text"].count("5,460"))
+"""
+CALLED = ["decide", "rewrite", "grade", "draft", "check", "figure", "calculate", "answer"]
+
+
+@pytest.mark.parametrize("at", CALLED)
+def test_killed_in_a_call_only_that_call_is_made_again(at: str, tmp_path) -> None:
+    def play(dying: str) -> list[str]:
+        command = [sys.executable, "-c", DYING, f"sqlite:///{tmp_path}/reports.db", dying]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+
+    assert play(at) == CALLED[: CALLED.index(at) + 1]
+    assert play("-") == [*CALLED[CALLED.index(at) :], "=", "1"]
+    with dalsegno.connect(f"sqlite:///{tmp_path}/reports.db", schema=SCHEMA) as ds:
+        assert [message.type for message in ds.threads.state("t")["messages"]] == ["human", "ai"]
 
 
 # --- answers in the library's cache

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -13,13 +16,14 @@ pytest.importorskip("starlette", reason="the web page is an extra")
 from starlette.testclient import TestClient
 
 from examples.annual_reports import pages
-from examples.annual_reports.jobs import Said
+from examples.annual_reports.jobs import Decided, Said
 from examples.annual_reports.sample import PAGES, Leaf
-from examples.annual_reports.web import HEADERS, app_of
+from examples.annual_reports.web import AT_ONCE, HEADERS, app_of
 
 from .conftest import Desk
 from .test_graph import REVENUE, Asking
 
+OUT_OF_SCOPE = Decided(is_out_of_scope=True, needs_retrieval=False, needs_news=False, needs_clarification=False)
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
 
@@ -154,6 +158,24 @@ def test_an_error_is_said_and_the_thread_goes_on(desk: Desk, caplog) -> None:
     assert "secret-host" in caplog.text
     assert ask(client, "write a poem")[-1] == {"done": True}
     assert client.get("/").status_code == 200
+
+
+def test_many_questions_at_once_are_bounded_and_the_page_still_answers(desk: Desk) -> None:
+    let_go = threading.Event()
+    mind = Asking(desk.corpus, decide=lambda given: [let_go.wait(30), OUT_OF_SCOPE][1])
+    client = client_of(desk.analyst(mind))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = [pool.submit(ask, client, "write a poem", f"t-{number}") for number in range(AT_ONCE)]
+        until = time.monotonic() + 30
+        while len(mind.seen) < AT_ONCE and time.monotonic() < until:
+            time.sleep(0.01)
+        given = {"thread": "one-more", "text": "write a poem"}
+        assert client.post("/ask", json=given).status_code == 503
+        assert client.post("/ask", json={**given, "thread": "t-0"}).status_code == 409
+        assert client.get("/").status_code == 200
+        let_go.set()
+        assert all(each.result()[-1] == {"done": True} for each in asked)
+    assert ask(client, "write a poem", "one-more")[-1] == {"done": True}
 
 
 def test_without_a_web_server_the_page_says_what_it_needs(monkeypatch, capsys, tmp_path) -> None:
