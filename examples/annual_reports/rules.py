@@ -218,20 +218,20 @@ def _lines(document: Candidate, years: Sequence[int], *, wide: bool) -> list[_Li
     """What of a document may be taken: a table's rows with their years and unit, a text's sentences."""
     if document.kind != "table":
         return [_Line(document.number, one, " ".join(one.split()), "text") for one in sentences(document.text)]
-    found, heads = [], []
+    found, heads = [], list[tuple[int, int]]()
     unit = unit_of(document.text)
     for raw in document.text.splitlines():
-        cells = [cell.strip() for cell in re.split(r"\s*\|\s*", raw.strip(" |"))]
+        cells = re.split(r"\s*\|\s*", raw.strip())
         named = [years_of(cell) for cell in cells]
         if sum(map(bool, named)) >= 1 and not figures(raw) - {str(year) for each in named for year in each}:
-            heads = [each[0] for each in named if each]
+            heads = [(column, each[0]) for column, each in enumerate(named) if each]
             continue
-        if len(cells) < 2 or not any(map(figures, cells[1:])):  # noqa: PLR2004 - a label and a value
+        if not cells[0] or not any(map(figures, cells[1:])):  # a label and a value
             continue
         label, values = cells[0], [cell for cell in cells[1:] if figures(cell)]
-        sure = len(set(heads)) == len(heads) and 0 < len(heads) <= len(values)
-        if sure:
-            pairs = list(zip(heads, values, strict=False))  # what stands right of the years is a change, a note
+        pairs = _of_heads(heads, cells, values)
+        sure = bool(pairs)
+        if pairs:
             some = pairs if wide or not years else [pair for pair in pairs if pair[0] in years] or pairs
             told = "; ".join(f"FY{year} = {value}" for year, value in some)
         else:
@@ -240,6 +240,19 @@ def _lines(document: Candidate, years: Sequence[int], *, wide: bool) -> list[_Li
         of = unit if any(figures(value) and "%" not in value for value in values) else ""
         found.append(_Line(document.number, label, f"{label}: {told}{f' ({of})' if of else ''}", kind))
     return found
+
+
+def _of_heads(heads: Sequence[tuple[int, int]], cells: Sequence[str], values: Sequence[str]) -> list[tuple[int, str]]:
+    """Each year of a table's heads with its value in a row; none where that is not certain."""
+    years = [year for _, year in heads]
+    if len(set(years)) < len(years):
+        return []
+    under = [cells[column] for column, _ in heads if 0 < column < len(cells) and figures(cells[column])]
+    if len(under) == len(years):
+        return list(zip(years, under, strict=True))
+    first = values[: len(years)]  # heads that are shifted; what stands right of the years is a change, a note
+    alike = len({"%" in value for value in first}) == 1  # a share beside an amount is no other year's
+    return list(zip(years, first, strict=True)) if alike and len(first) == len(years) else []
 
 
 def _worth(wanted: Sequence[str], label: str, text: str, kind: str) -> float:

@@ -112,7 +112,7 @@ def _chat(asked: argparse.Namespace) -> int:
                 return 0
             if not (text := _line("you> ")):
                 return 0
-            graph.invoke({"messages": [HumanMessage(text)]}, config)
+            graph.invoke({"messages": [HumanMessage(text)]}, config, durability="sync")
             going_on = True
 
 

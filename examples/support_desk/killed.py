@@ -111,7 +111,7 @@ def gone_on(graph: Any, thread_id: str) -> Any:
     """The end of a run that was cut short, once the effect that a killed process had begun is anyone's again."""
     while True:
         try:
-            return dalsegno.resume(graph, thread_id)
+            return dalsegno.resume(graph, thread_id, durability="sync")
         except ActionInFlight as running:
             print(f"the killed process still has its effect for {running.seconds:.0f} s")
             time.sleep(running.seconds)
