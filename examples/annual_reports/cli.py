@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from dalsegno.errors import DalsegnoError
 from examples.annual_reports import answering, killed, selftest
 from examples.annual_reports.chat import ModelFailed
+from examples.annual_reports.corpus import IndexMismatch
 from examples.annual_reports.corpus import cli as corpus
 from examples.annual_reports.measure import cli as measure
 from examples.annual_reports.session import Analyst, Turn, opened
@@ -31,8 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(asked.run(asked))
     except BrokenPipeError:  # `run` of `running.py` ends it
         raise
-    except (DalsegnoError, ValueError, OSError) as error:
+    except (DalsegnoError, IndexMismatch, ValueError, OSError) as error:
         print(f"error: {legible(str(error))}")
+        return 2
+    except sqlite3.DatabaseError as error:  # a store's errors are DalsegnoErrors
+        print(f"error: the index cannot be read: {error}; ingest the reports into a new one")
         return 2
     except ModelFailed as error:
         print(f"error: {legible(str(error))}\nThe conversation is kept: start again, and it goes on from there.")

@@ -32,9 +32,12 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that may write; begins a new index where there is none.
 
     Raises:
-        IndexMismatch: the file is something else.
+        IndexMismatch: the file is something else, or cannot be written: no folder, no room, another's lock.
     """
-    connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None)
+    try:
+        connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise IndexMismatch(f"{path} cannot be used as an index: {error}") from error
     try:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -44,7 +47,10 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         except sqlite3.DatabaseError as error:
             raise IndexMismatch(f"{path} cannot be used as an index: {error}") from error
         _check(connection, path)
-        yield connection
+        try:
+            yield connection
+        except sqlite3.OperationalError as error:
+            raise IndexMismatch(f"{path} cannot be written: {error}; what was ingested before stays") from error
     finally:
         connection.close()
 

@@ -36,7 +36,7 @@ class Unreadable(Exception):
 
 
 class IndexMismatch(Exception):
-    """An index that was built for something else; the message says what to do about it."""
+    """A file that is no index, was built for something else, or cannot be written; the message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -384,6 +384,30 @@ def test_what_is_no_index_is_refused(tmp_path, reports) -> None:
         ingest(tmp_path / "nowhere", tmp_path / "i")
 
 
+def test_an_index_that_cannot_be_used_is_one_line(tmp_path, capsys) -> None:
+    file, index = made.tagged(tmp_path / "a.jsonl"), tmp_path / "i"
+    ingest(file, index)
+    damaged = bytearray(index.read_bytes())
+    damaged[4096:] = bytes(len(damaged) - 4096)
+    (tmp_path / "damaged").write_bytes(damaged)
+    (tmp_path / "text").write_text("something else " * 100)
+    for place in (tmp_path, tmp_path / "none" / "i", tmp_path / "text", tmp_path / "damaged"):
+        for command in (["ingest", str(file)], ["search", "revenue"], ["ask", "revenue?", "--store", "memory://"]):
+            assert main([*command, "--index", str(place)]) == 2
+            assert capsys.readouterr().out.startswith("error: ")
+
+
+def test_an_index_that_another_holds_is_one_line(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("examples.annual_reports.corpus.file._TIMEOUT", 0.1)
+    file = made.tagged(tmp_path / "a.jsonl")
+    ingest(made.english(tmp_path / "b.pdf"), tmp_path / "i")
+    with contextlib.closing(sqlite3.connect(tmp_path / "i", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert main(["ingest", str(file), "--index", str(tmp_path / "i")]) == 2
+    assert "database is locked" in capsys.readouterr().out
+    assert main(["ingest", str(file), "--index", str(tmp_path / "i")]) == 0
+
+
 def test_without_the_pdf_library_text_still_goes_in(reports, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     told = ingest(reports, tmp_path / "i")
