@@ -111,9 +111,10 @@ def play(store: str) -> Killed:
     Args:
         store: a database on disk without a thread `killed`.
     """
-    root = Path(__file__).parents[2]
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}  # here, so that a file's path means the same to both
     command = [sys.executable, "-m", "examples.annual_reports", CHILD, store]
-    ended = subprocess.run(command, cwd=root, check=False, capture_output=True)  # noqa: S603 - itself
+    ended = subprocess.run(command, env=found, check=False, capture_output=True)  # noqa: S603 - itself
     corpus = _Counting(PAGES)
     with dalsegno.connect(store, schema=SCHEMA) as ds:
         graph = build(ds, corpus, Rules(PAGES.company_of))

@@ -86,6 +86,7 @@ class Analyst:
             text: a question, or the answer to what was asked back.
             watch: is told of each step as it ends.
         """
+        text = text.encode("utf-8", "replace").decode()  # half a character is sent to no model
         if not text.strip():
             raise Misuse("nothing was asked; say something.")
         config: Any = {"configurable": {"thread_id": thread_id}, "callbacks": [_Watching(watch)] if watch else []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from examples.support_desk.state import SCHEMA
 
 __all__ = ["main"]
 
+_MOST_REQUESTS = 100_000
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is its verdict."""
@@ -38,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     kill = commands.add_parser("kill-and-resume", help="kill the desk in the middle of a refund, and go on")
     kill.add_argument("--store", help="the database; a new SQLite file if left out")
     costs = commands.add_parser("cost", help="bytes and milliseconds of a request, beside LangGraph's own savers")
-    costs.add_argument("--requests", type=int, default=50)
+    costs.add_argument("--requests", type=_count, default=50)
     costs.add_argument("--postgres", metavar="URL", help="measure on this empty database too")
     child = commands.add_parser(killed.CHILD)
     child.add_argument("store")
@@ -49,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(asked)
     except DalsegnoError as error:
         print(f"error: {error}")
+        return 2
+    except sqlite3.Error as error:  # a store's errors are DalsegnoErrors
+        print(f"error: the shop's books cannot be used: {error}; name a file in a folder that is there with --shop")
         return 2
     except ModelFailed as error:
         print(f"error: {legible(str(error))}\nThe conversation is kept: start `chat` again, and it goes on from there.")
@@ -136,8 +142,14 @@ def _answered(graph: Any, thread_id: str, config: Any) -> bool:
 
 
 def _line(prompt: str) -> str:
-    """What is typed; nothing at the end of the input."""
+    """What is typed, bytes that are no text as question marks; nothing at the end of the input."""
     try:
-        return input(prompt).strip()
+        return input(prompt).strip().encode("utf-8", "replace").decode()
     except EOFError:
         return ""
+
+
+def _count(given: str) -> int:
+    if not given.isdecimal() or not 0 < int(given) <= _MOST_REQUESTS:
+        raise argparse.ArgumentTypeError(f"{given} is no number from 1 to {_MOST_REQUESTS:,}")
+    return int(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -77,11 +78,16 @@ def play(folder: Path, store: str | None = None) -> Outcome:
     Args:
         folder: an existing folder for the shop's books, and the database where none is named.
         store: the database; no thread `killed` may be in it.
+
+    Raises:
+        Misuse: there is such a thread, or the database is this process's memory.
     """
     url, books = store or f"sqlite:///{folder / 'desk.db'}", folder / "shop.db"
+    _require_room(url)
     command = [sys.executable, "-m", "examples.support_desk", CHILD, url, str(books), "--hold"]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:  # noqa: S603 - itself
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}  # here, so that a file's path means the same to both
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found) as process:  # noqa: S603 - itself
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         try:
             said = process.stdout.readline().strip()
@@ -105,6 +111,17 @@ def play(folder: Path, store: str | None = None) -> Outcome:
         replies=len(replies),
         ledger=ledger,
     )
+
+
+def _require_room(url: str) -> None:
+    if url.startswith("memory:"):
+        raise dalsegno.errors.Misuse("a database in memory dies with its process; name one on disk.")
+    with dalsegno.connect(url, schema=SCHEMA) as ds:
+        try:
+            ds.threads.status(THREAD)
+        except dalsegno.errors.ThreadNotFound:
+            return
+    raise dalsegno.errors.Misuse(f"the database has a thread {THREAD!r} already; name a new one.")
 
 
 def gone_on(graph: Any, thread_id: str) -> Any:

@@ -271,6 +271,36 @@ def test_a_refund_that_is_not_approved_is_said_and_the_thread_goes_on(monkeypatc
     assert Shop(shop).effects()["refunds"] == 0
 
 
+def test_bytes_that_are_no_text_leave_the_thread_in_order(monkeypatch, capsys, tmp_path) -> None:
+    said = iter(["\udcff refund SO20260902"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(said, ""))
+    assert main(["chat", "--store", f"sqlite:///{tmp_path}/d.db", "--shop", str(tmp_path / "s.db")]) == 0
+    assert "RF-000001" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["none/shop.db", ".", "text"])
+def test_books_that_cannot_be_used_are_one_line(place: str, capsys, tmp_path) -> None:
+    (tmp_path / "text").write_text("something else " * 100)
+    assert main(["chat", "--store", "memory://", "--shop", str(tmp_path / place)]) == 2
+    assert "error: the shop's books cannot be used: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "x", "1.5"])
+def test_a_cost_is_of_some_requests(count: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["cost", f"--requests={count}"])
+    assert "is no number from 1 to" in capsys.readouterr().err
+
+
+def test_a_kill_is_played_once_in_a_database_wherever_one_stands(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["kill-and-resume", "--store", "sqlite:///desk.db"]) == 0
+    assert main(["kill-and-resume", "--store", "sqlite:///desk.db"]) == 2
+    assert "has a thread 'killed' already" in capsys.readouterr().out
+    assert main(["kill-and-resume", "--store", "memory://"]) == 2
+    assert "name one on disk" in capsys.readouterr().out
+
+
 def test_a_wrong_database_is_one_line(capsys) -> None:
     assert main(["selftest", "--store", "mysql://x"]) == 2
     assert capsys.readouterr().out.startswith("error: ")

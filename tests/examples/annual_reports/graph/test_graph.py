@@ -423,6 +423,13 @@ def test_the_warning_is_added_after_the_answer_was_kept(desk: Desk, monkeypatch)
     assert "Low" not in kept
 
 
+def test_half_a_character_is_no_part_of_a_question(desk: Desk) -> None:
+    mind = Asking(desk.corpus)
+    outcome = desk.analyst(mind).say("t", f"{REVENUE} \udcff").outcome
+    assert "5,460" in outcome["text"]
+    assert all(given.question.isascii() for given in mind.of("decide"))
+
+
 # --- what others wrote
 
 HOSTILE = """\
