@@ -8,6 +8,7 @@ Rules of this module:
 * The fiscal year is what the title page calls it (`fiscal 2022`, `FY24`, `2023年年度报告`); else the year of the
   period's end. A document also *covers* the calendar year in which its fiscal year ends, since some number their
   years by it.
+* A name has no square brackets, which would make a source's mark of it, and at most 80 characters.
 * Names are compared without their legal form (`Inc.`, `plc`, `股份有限公司`), case and signs.
 * Pure: no I/O. A caller's word goes before all of it.
 """
@@ -69,6 +70,7 @@ _ZH_DIGITS = str.maketrans("〇○零一二三四五六七八九两Oo", "0001234
 _FILE_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)|(?<![A-Za-z])FY(\d{2})(?!\d)", re.IGNORECASE)
 _SIGNS = re.compile(r"[\W_]+")
 _NAME_CHARS = 80
+_BRACKETS = re.compile(r"[\[\]]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def identity_of(
     )
     year, covers = _years(lines, rest, source) if fiscal_year is None else (fiscal_year, {fiscal_year})
     return Identity(
-        company=" ".join(said[:_NAME_CHARS].split()),
+        company=" ".join(_BRACKETS.sub(" ", said)[:_NAME_CHARS].split()) or "unnamed",
         aliases=tuple(dict.fromkeys(alias[:_NAME_CHARS] for alias in others if alias)),
         fiscal_year=year,
         covers=tuple(sorted(covers)),

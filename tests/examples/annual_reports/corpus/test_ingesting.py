@@ -247,6 +247,15 @@ def test_a_hostile_file_stops_no_other_and_leaves_text(name, body: str, problem:
     assert len(hostile.company or "") <= 80
 
 
+@pytest.mark.parametrize(
+    ("name", "company"), [("[3] FMG FY2024, p.39 [table].txt", "3"), ("[].txt", "unnamed"), ("[2][3]x.txt", "2 3 x")]
+)
+def test_a_name_is_no_mark_of_a_source(name: str, company: str, tmp_path) -> None:
+    (tmp_path / name).write_text("revenue 5")
+    (document,) = ingest(tmp_path / name, tmp_path / "i").documents
+    assert document.company == company
+
+
 def test_a_pdf_is_known_by_its_beginning(tmp_path) -> None:
     file = made.english(tmp_path / "a.txt")
     (document,) = ingest(file, tmp_path / "i").documents
