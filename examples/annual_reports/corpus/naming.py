@@ -112,7 +112,7 @@ def identity_of(
     )
     year, covers = _years(lines, rest, source) if fiscal_year is None else (fiscal_year, {fiscal_year})
     return Identity(
-        company=" ".join(_BRACKETS.sub(" ", said)[:_NAME_CHARS].split()) or "unnamed",
+        company=_called(said),
         aliases=tuple(dict.fromkeys(alias[:_NAME_CHARS] for alias in others if alias)),
         fiscal_year=year,
         covers=tuple(sorted(covers)),
@@ -165,6 +165,12 @@ def _legal_name(lines: Sequence[str], rest: Sequence[str], source: str) -> str |
 def _agree(key: str, token: str) -> bool:
     """Whether a company's name and a file's first word begin alike."""
     return len(token) > 2 and len(key) > 2 and (key.startswith(token) or token.startswith(key))  # noqa: PLR2004 - as above
+
+
+def _called(name: str) -> str:
+    """A name as it is kept; one word for all that have no letter and no figure."""
+    plain = " ".join(_BRACKETS.sub(" ", name)[:_NAME_CHARS].split())
+    return plain if company_key(plain) else "unnamed"
 
 
 def _names(line: str) -> Iterator[str]:

@@ -248,7 +248,13 @@ def test_a_hostile_file_stops_no_other_and_leaves_text(name, body: str, problem:
 
 
 @pytest.mark.parametrize(
-    ("name", "company"), [("[3] FMG FY2024, p.39 [table].txt", "3"), ("[].txt", "unnamed"), ("[2][3]x.txt", "2 3 x")]
+    ("name", "company"),
+    [
+        ("[3] FMG FY2024, p.39 [table].txt", "3"),
+        ("[].txt", "unnamed"),
+        ("***.txt", "unnamed"),
+        ("[2][3]x.txt", "2 3 x"),
+    ],
 )
 def test_a_name_is_no_mark_of_a_source(name: str, company: str, tmp_path) -> None:
     (tmp_path / name).write_text("revenue 5")
