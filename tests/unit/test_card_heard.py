@@ -226,6 +226,7 @@ DOES_NOT_DECIDE = [
     "暂定方案B，等法务确认。",
     "对了，明天几点开会来着",
     "对了，我的电话换了。",
+    "then change the subject",
 ]
 
 
@@ -380,6 +381,10 @@ def test_what_an_assistant_demands_binds_nobody(text: str):
         "差别不大。",
         "Only joking.",
         "Only one more question.",
+        "Only the brave survive.",
+        "You have to be kidding.",
+        "别提了",
+        "别忘了关灯",
         "It has to do with my last order.",
         "I can't wait any longer, bye!",
         "最后我想问一下天气。",
@@ -456,6 +461,9 @@ def test_who_promises_what_until_when(text: str, role: str, owner: str, due: str
         ("Call me when that happens again?", "user"),
         ("等我想想再说", "user"),
         ("等等再看", "user"),
+        ("等会儿再聊", "user"),
+        ("Please call me once in a while.", "user"),
+        ("记得按时吃饭哦", "user"),
         ("If you can, please send it by Monday or cancel.", "user"),
     ],
 )

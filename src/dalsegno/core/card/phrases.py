@@ -109,7 +109,7 @@ CHOOSES = Phrase(
     r"|take(?!\scare|\syour|\sa\slook)|stick\swith|opt\sfor)\b"
     r"|[,;:]\s(?:go\s(?:with|ahead|for\sit)|proceed|use|choose|pick|take(?!\scare|\syour|\sa\slook)|stick\swith"
     r"|opt\sfor)\b"
-    r"|\b(?:but|and|then|please)\schange\s(?:it|that|the|my|our)\b"
+    r"|\b(?:but|and|then|please)\schange\s(?:it|that|the(?!\s(?:subject|topic)\b(?!\sline))|my|our)\b"
     r"|^[\s\"'*-]*(?:go\s(?:with|ahead)|proceed|choose|pick|use|take(?!\scare|\syour|\sa\slook)|stick\swith"
     r"|switch\sto|make\sit"
     r"|change\s(?:it|that|the)|move\sit)\b"
@@ -324,7 +324,7 @@ WITHDRAWS_BARE = Phrase(
 
 DEMANDS = Phrase(
     r"\b(?:must(?:n't)?|(?:it|this|they|we|you|he|she|budget|price|total|cost|flight|meeting|report"
-    r"|delivery)?\s?(?:has|have)\sto\sbe|only\s(?:want|use|if|on|after|before|in|the|direct|non)|needs?\sto\sbe|"
+    r"|delivery)?\s?(?:has|have)\sto\sbe|only\s(?:want|use|if|on|after|before|in|direct|non)|needs?\sto\sbe|"
     r"no\smore\sthan|no\sless\sthan|no\slater\sthan|no\searlier\sthan|not\smore\sthan|not\sless\sthan|at\smost"
     r"|at\sleast|at\sthe\slatest|up\sto\s[$\u20ac\u00a3\u00a5]?[0-9]+|maximum|minimum"
     r"|max\.?\s[$\u20ac\u00a3\u00a5]?[0-9]+|"
@@ -344,15 +344,15 @@ DEMANDS = Phrase(
     r"(?:i|we)\s(?:need|want|must\shave)\s(?:it|this|that|them|everything|the\s[a-z]+(?:\s[a-z]+)?)\s(?:done\s|back\s|ready\s)?(?:by|before)|"
     r"no\s[a-z-]+(?:\s[a-z-]+){0,2}\s(?:before|after|on|over|above|below|under|longer|later|earlier|without|with"
     r"|during)|avoid|nothing\s(?:before|after|over|above))\b"
-    r"|^[\s\"'*-]*(?:and\s|but\s|also\s)?only\s(?!if\b|then\b|because\b|joking\b|kidding\b|when\b|one\s(?:more|question|thing)\b|the\s(?:problem|question|thing)\b)[a-z]+\s[a-z]"
+    r"|^[\s\"'*-]*(?:and\s|but\s|also\s)?only\s(?!if\b|then\b|because\b|joking\b|kidding\b|when\b|one\s(?:more|question|thing)\b|the\b)[a-z]+\s[a-z]"
     r"|对[^，。！？；\n]{1,10}过敏|(?:我|他|她|们)(?:是)?(?:素食|吃素|不吃|忌口)"
-    r"|不(?:要|能|得|可|许|准|超过?|低于|高于|少于|多于|早于|晚于|允许|可以)|别(?!的|人|名|墅|处|说了|担心|客气"
+    r"|不(?:要|能|得|可|许|准|超过?|低于|高于|少于|多于|早于|晚于|允许|可以)|别(?!的|人|名|墅|处|说了|提了|忘|担心|客气"
     r"|急|着急)|必须|务必|一定要|至少|至多|最多|最少|最晚|最迟|最早|只能|只要(?!你)|仅限|严禁|禁止|以内|以下"
     r"|以上(?=的|，|。|$)|之内|控制在|(?:上限|下限)(?:为|是|：|:|不)|封顶|优先(?:考虑|选|用|安排)|绝不|决不"
     r"|(?:请|要|尽量|必须)?避开|(?:请|要|尽量|必须)避免|^避免|不接受|(?:截止|交付|上线|最后)(?:日期|时间|期限)?(?:是|为|：|:)|(?:截止|最后)期限"
 )
 NOT_DEMANDS = Phrase(
-    r"\b(?:i'll|i\swill|we'll|we\swill|never\s?mind|don't\sworry|do\snot\sworry|i\smust\s(?:have|be|say|admit)"
+    r"\b(?:(?:have|has|got)\sto\sbe\s(?:kidding|joking|honest|fair|said)|i'll|i\swill|we'll|we\swill|never\s?mind|don't\sworry|do\snot\sworry|i\smust\s(?:have|be|say|admit)"
     r"|must\shave\sbeen|at\sleast\si|i\s(?:don't|do\snot|can't|cannot|haven't|have\snot|never|didn't)\b(?!\swant)|"
     r"i've\snever|i\sonly\s(?:have|had|know|see|need\shelp)|is\sthere|are\sthere|not\sat\sall|no\sproblem"
     r"|no\sworries|at\sleast\sthat's|make\ssure\s(?:i|that\si)|it\s(?:doesn't|does\snot|won't|can't)|the\smost)\b"

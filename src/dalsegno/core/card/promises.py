@@ -131,7 +131,7 @@ _REQUEST = re.compile(
 )
 _REMIND = re.compile(
     r"^\W*(?:and\s|also\s|please\s|ok(?:ay)?,?\s)*(?:remind\s(?:me|us)\s(?:to|about|of|that)\b|don't\sforget\sto\b)"
-    r"|^[\s*]*(?:还有|另外|对了|请|麻烦)?[，,]?(?:你|您)?(?:记得|别忘了|不要忘了|到时候?提醒我|提醒我)(?![吗么的这那当]|你|您)"
+    r"|^[\s*]*(?:还有|另外|对了|请|麻烦)?[，,]?(?:你|您)?(?:记得|别忘了|不要忘了|到时候?提醒我|提醒我)(?![吗么的这那当]|你|您|(?:按时|早点|多)?(?:吃|喝|休息|睡|保重))"
 )
 
 
@@ -164,9 +164,9 @@ def taken_on(low: str) -> bool:
 _DEFERRED = re.compile(
     r"^\W*(?:(?:please|then|ok(?:ay)?|and|so|yes|just)[\s,]+)*(?:send|book|order|submit|publish|release|deploy|pay|refund|cancel|call"
     r"|e-?mail|file|sign|ship|merge|start|launch|post|share|go\sahead)\b[^!?\n]{0,80}\b(?:once|after|when|as\ssoon\sas|only\safter)\s"
-    r"(?!you\scan\b|possible\b|all\b|that\b|this\b|which\b)[a-z]"
-    r"|(?:^|[，,。；;])\s?(?:先)?(?:等|待)(?!等|于|级|候)[^，。！？；\n]{1,16}?(?:了|后|之后|以后|完)?再"
-    r"(?![说看议想来考讨])(?:给|帮|去|把)?[^，。！？；\n]{1,20}"
+    r"(?!you\scan\b|possible\b|all\b|that\b|this\b|which\b|in\sa\b|again\b|more\b|a\s)[a-z]"
+    r"|(?:^|[，,。；;])\s?(?:先)?(?:等|待)(?!等|于|级|候|会|一|下)[^，。！？；\n]{1,16}?(?:了|后|之后|以后|完)?再"
+    r"(?![说看议想来考讨聊谈见])(?:给|帮|去|把)?[^，。！？；\n]{1,20}"
 )
 
 
