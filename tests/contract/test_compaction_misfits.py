@@ -279,7 +279,7 @@ def test_a_run_that_writes_at_its_end_is_told_that_the_next_one_compacts(ds, cap
         assert len(graph.invoke({"messages": [HumanMessage("more")]}, CONFIG, durability="exit")["messages"]) <= 6
     told = [record.getMessage() for record in caplog.records if record.name == "dalsegno.compaction"]
     assert len(told) == 1
-    assert "The next run compacts it" in told[0]
+    assert "A later call compacts it" in told[0]
     assert "checkpointer=" not in told[0]
 
 
