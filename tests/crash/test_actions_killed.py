@@ -80,7 +80,12 @@ def test_every_point_of_a_run(looks, nursery, scene, tmp_path):
     found = {}
     for number in telling:
         run = Run(nursery, scene, world, f"at {number}", looks=looks, face="sync")
-        assert run.go(at=number).killed
+        ended = run.go(at=number)
+        if not ended.killed:  # writes that shared a transaction made fewer places of it than there were before
+            said, had, _ = ended.report
+            assert (said[0], run.effects()) == ("done", 1)
+            assert number - 8 <= len(had) < number
+            continue
         found[number] = (run.effects(), to_the_end(run, looks=looks))
     assert {had for had, _ in found.values()} == {0, 1}  # kills before the effect, and after it
     asked = {number for number, (_, how) in found.items() if how == "asked"}
