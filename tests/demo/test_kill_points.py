@@ -78,6 +78,18 @@ def test_an_effect_that_comes_twice_or_is_not_on_record_breaks_the_verdict(calm,
     assert not replace(outcome, ledger=outcome.ledger[1:]).holds
 
 
+def test_what_ran_again_was_lost_or_differs_breaks_the_verdict(calm, fork, sqlite_url, tmp_path):
+    outcome = perform(url=sqlite_url, folder=tmp_path, calm=calm, launch=fork)
+    assert outcome.holds
+    for wrong in (
+        {"finished_again": outcome.executions[:1]},
+        {"lost": (("tool", 3),)},
+        {"first_difference": 0},
+        {"events_identical": False},
+    ):
+        assert not replace(outcome, **wrong).holds, wrong
+
+
 def test_a_tool_killed_before_its_effect_acts_once(calm, fork, sqlite_url, tmp_path):
     moment = next(m for m in MOMENTS if m.tool == "refund" and m.phase == "start")
     outcome = perform(url=sqlite_url, folder=tmp_path, kill_at=moment.number, calm=calm, launch=fork)
