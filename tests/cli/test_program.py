@@ -103,6 +103,28 @@ def test_help_names_every_command(words, monkeypatch, capsys):
         assert f"  {command}  " in out
 
 
+@pytest.mark.parametrize(
+    ("words", "doing"),
+    [
+        (["check"], b"checking"),
+        (["export", "t-1"], b"exporting"),
+        (["import", "{folder}/chat.json", "--thread", "new"], b"importing"),
+    ],
+    ids=["check", "export", "import"],
+)
+def test_long_work_has_a_bar_on_a_terminal_beside_its_results(url, tmp_path, words, doing):
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "hello"}]', encoding="utf-8")
+    words = [word.format(folder=tmp_path) for word in words]
+    done = shell(*words, "--store", url, FORCE_COLOR="1", TERM="xterm")  # rich's word for "take a pipe as a terminal"
+    assert done.returncode == 0, done.stderr
+    assert doing in done.stderr
+    assert doing not in done.stdout
+
+
+def test_long_work_has_no_bar_in_a_pipe(url):
+    assert shell("check", "--store", url).stderr == b""
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_one_line(url):
     with Path("/dev/full").open("wb") as full:
