@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -369,3 +370,18 @@ def test_eight_threads_open_a_fresh_database_at_once(store_url):
             return ds.journal.append("t", "note", f"p{n}", "here").seq
 
     assert sorted(race(*(lambda n=n: open_and_write(n) for n in range(8)))) == list(range(1, 9))
+
+
+def test_a_fresh_file_that_another_keeps_locked_for_a_moment_is_waited_for(tmp_path):
+    """What two first openers do to each other, at a moment of our choice."""
+    path = tmp_path / "fresh.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    later = threading.Timer(0.5, lambda: other.execute("ROLLBACK"))
+    later.start()
+    try:
+        with dalsegno.connect(f"sqlite:///{path}") as ds:
+            assert ds.journal.append("t", "note", "late", "here").seq == 1
+    finally:
+        later.join()
+        other.close()
